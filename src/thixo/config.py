@@ -1,0 +1,90 @@
+"""The switches, all of them; each can be set in the environment before Thixo is imported.
+
+This is the only place that reads the environment. `python -m thixo.config` prints the table.
+"""
+
+import os
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from thixo.errors import ValueRangeError
+
+T = TypeVar("T")
+
+
+class Switch(NamedTuple):
+    """One line of the table."""
+
+    variable: str
+    value: object
+    meaning: str
+
+
+SWITCHES: list[Switch] = []
+
+
+def _switch(variable: str, read: Callable[[str], T], default: T, meaning: str) -> T:
+    text = os.environ.get(variable, "").strip()
+    try:
+        value = read(text) if text else default
+    except ValueError as error:
+        raise ValueRangeError(f"{variable}={text!r}: {error}") from None
+    SWITCHES.append(Switch(variable, value, meaning))
+    return value
+
+
+def _flag(text: str) -> bool:
+    if text.lower() in ("1", "true", "yes", "on"):
+        return True
+    if text.lower() in ("0", "false", "no", "off"):
+        return False
+    raise ValueError("needs 0 or 1")
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or not 0 < int(text) <= 4096:
+        raise ValueError("needs a whole number from 1 to 4096")
+    return int(text)
+
+
+LOG_TOPICS = ("ops", "autograd", "trace", "graph", "memory")
+
+
+def _topics(text: str) -> frozenset[str]:
+    topics = frozenset(t.strip() for t in text.split(",") if t.strip())
+    unknown = sorted(topics - set(LOG_TOPICS))
+    if unknown:
+        raise ValueError(f"unknown {', '.join(unknown)}; known: {', '.join(LOG_TOPICS)}")
+    return topics
+
+
+def _in_checkout() -> bool:
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    return os.path.exists(os.path.join(root, "pyproject.toml"))
+
+
+check: bool = _switch(
+    "THIXO_CHECK",
+    _flag,
+    False,
+    "check each kernel's result against its shape and dtype rule, and each graph after each change",
+)
+eager: bool = _switch(
+    "THIXO_EAGER", _flag, False, "run functions as they are where they would be traced or compiled"
+)
+log: frozenset[str] = _switch(
+    "THIXO_LOG", _topics, frozenset(), f"what to write to stderr: {', '.join(LOG_TOPICS)}"
+)
+num_threads: int | None = _switch(
+    "THIXO_NUM_THREADS", _count, None, "threads of the kernels; by default one for each core"
+)
+dev_index: bool = _switch(
+    "THIXO_DEV",
+    _flag,
+    _in_checkout(),
+    "look for operators that ops/index.py does not list in their files; on in a source checkout",
+)
+
+if __name__ == "__main__":
+    for switch in SWITCHES:
+        print(f"{switch.variable:20} {switch.value!s:12} {switch.meaning}")

@@ -1,0 +1,203 @@
+"""Every error Thixo raises: one class per cause.
+
+A message says the operation, what arrived and what was needed; the class adds the line of the user's
+program, so that `str(error)` ends in `(train.py:41)`. Each class is also the built-in class that fits
+it, so `except ValueError` and PyTorch's `except RuntimeError` both work.
+"""
+
+import os
+import re
+import reprlib
+import sys
+from typing import Any
+
+_HOME = os.path.dirname(sys._getframe().f_code.co_filename) + os.sep
+_LOCATION = re.compile(r" \([^()\n]+:\d+\)$")
+
+
+def user_line() -> str | None:
+    """Where in the user's program we are: the innermost line outside of Thixo, as "train.py:41"."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        if not name.startswith(_HOME) and not name.startswith("<frozen"):
+            return f"{os.path.basename(name)}:{frame.f_lineno}"
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+class ThixoError(RuntimeError):
+    """Anything that went wrong in Thixo.
+
+    Fails:  tx.ones(2) + tx.ones(3)
+    Fixed:  tx.ones(3) + tx.ones(3), or `except tx.ThixoError` around it
+    """
+
+    def __init__(self, message: object = "") -> None:
+        text = str(message)
+        if not _LOCATION.search(text):
+            line = user_line()
+            if line is not None:
+                text = f"{text} ({line})"
+        super().__init__(text)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Not through __init__: the process that unpickles would add its own line.
+        return _rebuild, (type(self), self.args, self.__dict__)
+
+
+def _rebuild(cls: type[ThixoError], args: tuple[Any, ...], state: dict[str, Any]) -> ThixoError:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
+class ShapeError(ThixoError, ValueError):
+    """Sizes that do not fit each other or the operation.
+
+    Fails:  tx.ones(2, 3) @ tx.ones(4, 5)
+    Fixed:  tx.ones(2, 3) @ tx.ones(3, 5)
+    """
+
+
+class DTypeError(ThixoError, TypeError):
+    """An element type that the operation does not take, or two that do not mix.
+
+    Fails:  tx.linalg.inv(tx.eye(2, dtype=tx.int64))
+    Fixed:  tx.linalg.inv(tx.eye(2, dtype=tx.float32))
+    """
+
+
+class DeviceError(ThixoError):
+    """A device that does not exist here, or tensors on different devices.
+
+    Fails:  tx.ones(2, device="gpu")
+    Fixed:  tx.ones(2, device="cpu")
+    """
+
+
+class IndexOutOfRange(ThixoError, IndexError):  # noqa: N818  (the name says it)
+    """An index, or the number of an axis, beyond what there is.
+
+    Fails:  tx.ones(2, 3).sum(dim=2)
+    Fixed:  tx.ones(2, 3).sum(dim=1)
+    """
+
+
+class ArgumentError(ThixoError, TypeError):
+    """An argument that is missing, unknown, or of a kind the operation does not take.
+
+    Fails:  tx.ones(2).sum(dim="rows")
+    Fixed:  tx.ones(2).sum(dim=0)
+    """
+
+
+class ValueRangeError(ThixoError, ValueError):
+    """An argument of the right kind whose value makes no sense.
+
+    Fails:  tx.nn.Dropout(p=1.5)
+    Fixed:  tx.nn.Dropout(p=0.5)
+    """
+
+
+class DomainError(ThixoError, ZeroDivisionError):
+    """Integer division by zero, which has no result (floats give inf or nan instead).
+
+    Fails:  tx.tensor([1, 2]) // tx.tensor([1, 0])
+    Fixed:  tx.tensor([1, 2]) // tx.tensor([1, 1])
+    """
+
+
+class LinearAlgebraError(ThixoError, ArithmeticError):
+    """A matrix that has no such factor, inverse or solution, or an iteration that did not converge.
+
+    Fails:  tx.linalg.inv(tx.zeros(2, 2))
+    Fixed:  tx.linalg.pinv(tx.zeros(2, 2)), or tx.linalg.inv_ex(...), which reports instead
+    """
+
+
+class AutogradError(ThixoError):
+    """A gradient that cannot be had.
+
+    Fails:  y = (x * x).sum(); y.backward(); y.backward()
+    Fixed:  y = (x * x).sum(); y.backward(retain_graph=True); y.backward()
+    """
+
+
+class InplaceError(AutogradError):
+    """A write in place that would spoil a gradient.
+
+    Fails:  y = x.exp(); y.add_(1); y.sum().backward()      # exp keeps its result
+    Fixed:  y = x.exp(); y = y + 1; y.sum().backward()
+    """
+
+
+class OutOfMemory(ThixoError, MemoryError):  # noqa: N818
+    """Memory that could not be had.
+
+    Fails:  tx.zeros(10**7, 10**7)
+    Fixed:  tx.zeros(10**4, 10**4)
+    """
+
+
+class GraphError(ThixoError):
+    """A graph that is not well formed: a value used before it is made, types that do not match.
+
+    Fails:  tx.graph.parse("graph(x: f32[n]):\\n  return y")
+    Fixed:  tx.graph.parse("graph(x: f32[n]):\\n  y = tanh(x)\\n  return y")
+    """
+
+
+class TraceError(ThixoError):
+    """Something that a traced function cannot do, such as branching on a value not known yet.
+
+    Fails:  tx.jit.trace(lambda x: x if x.sum() > 0 else -x, example)
+    Fixed:  tx.jit.trace(lambda x: tx.where(x.sum() > 0, x, -x), example)
+    """
+
+
+class SerializationError(ThixoError):
+    """A file that cannot be read or an object that cannot be saved.
+
+    Fails:  tx.save({"f": lambda x: x}, "model.safetensors")
+    Fixed:  tx.save(model.state_dict(), "model.safetensors")
+    """
+
+
+class InternalError(ThixoError):
+    """A fault in Thixo itself; please report it with the program that shows it.
+
+    Fails:  a kernel returns another shape than its shape rule promised
+    Fixed:  nothing a user can change: report it
+    """
+
+
+_SHORT_DTYPE = re.compile(r"(bfloat|float|uint|int|complex)(\d+)$")
+_PREFIX = {"bfloat": "bf", "float": "f", "uint": "u", "int": "i", "complex": "c"}
+
+
+def describe(x: object) -> str:
+    """What an argument is, in a few characters, for messages.
+
+    >>> import numpy as np
+    >>> describe(np.zeros((2, 3), np.float32)), describe("rows"), describe(None)
+    ('f32[2,3]', "'rows' (str)", 'None')
+    """
+    dtype, shape = getattr(x, "dtype", None), getattr(x, "shape", None)
+    if dtype is not None and isinstance(shape, tuple):
+        return f"{_short(dtype)}[{','.join(map(str, shape))}]"
+    if isinstance(x, list | tuple) and 0 < len(x) <= 8 and any(hasattr(e, "dtype") for e in x):
+        return f"[{', '.join(map(describe, x))}]"
+    if x is None or isinstance(x, type):
+        return "None" if x is None else f"class {x.__name__}"
+    return f"{reprlib.repr(x)} ({type(x).__name__})"
+
+
+def _short(dtype: Any) -> str:
+    short = getattr(dtype, "short", None)
+    if isinstance(short, str):
+        return short
+    name = str(getattr(dtype, "name", dtype))
+    match = _SHORT_DTYPE.match(name)
+    return _PREFIX[match[1]] + match[2] if match else name
