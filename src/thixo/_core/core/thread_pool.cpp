@@ -1,0 +1,228 @@
+#include "thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+
+#include "error.h"
+
+#if defined(__unix__) || defined(__APPLE__)
+#define THIXO_POSIX 1
+#include <pthread.h>
+#endif
+
+namespace thixo {
+namespace {
+
+using detail::ChunkBody;
+
+thread_local bool tls_inside = false;
+
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#else
+  std::this_thread::yield();
+#endif
+}
+
+constexpr int kSpins = 2000;  // about 20 to 50 microseconds, the cost of a sleep and a wake-up
+constexpr uint32_t kClosed = 1u << 31;
+
+// One loop at a time. Its fields change only while `door` is closed and nobody is inside, so a
+// worker that wakes late finds the door closed, or takes part in a newer loop: both are fine.
+struct Pool {
+  std::mutex submit;               // held by the thread whose loop this is
+  std::atomic<uint32_t> door{kClosed};  // closed bit, and the number of workers inside
+  std::atomic<uint32_t> generation{0};
+
+  ChunkBody body = nullptr;
+  void* context = nullptr;
+  int64_t n = 0, grain = 1, chunks = 0;
+  std::atomic<uint32_t> guests{0};  // most workers let in
+  std::atomic<int64_t> next{0};
+  std::mutex error_mutex;
+  std::exception_ptr error;
+
+  std::mutex sleep_mutex;
+  std::condition_variable wake, done;
+  int sleeping = 0;
+  bool caller_waits = false;
+  int workers = 0;  // started so far; changed under `submit`
+};
+
+// Replaced in a forked child, where the old one's threads are gone. Never destroyed: workers sleep
+// in it until the process ends, and nothing joins them.
+std::atomic<Pool*> current_pool{nullptr};
+std::atomic<int> thread_count{0};  // 0: not chosen yet
+
+void run_own_share(Pool& pool) {
+  const bool was_inside = tls_inside;
+  tls_inside = true;
+  for (;;) {
+    const int64_t chunk = pool.next.fetch_add(1, std::memory_order_relaxed);
+    if (chunk >= pool.chunks) break;
+    const int64_t begin = chunk * pool.grain;
+    try {
+      pool.body(pool.context, begin, std::min(pool.n, begin + pool.grain));
+    } catch (...) {
+      const std::lock_guard lock(pool.error_mutex);
+      if (!pool.error) pool.error = std::current_exception();
+      pool.next.store(pool.chunks, std::memory_order_relaxed);
+    }
+  }
+  tls_inside = was_inside;
+}
+
+bool enter(Pool& pool) {
+  uint32_t seen = pool.door.load(std::memory_order_acquire);
+  while (!(seen & kClosed) && seen < pool.guests.load(std::memory_order_relaxed)) {
+    if (pool.door.compare_exchange_weak(seen, seen + 1, std::memory_order_acquire)) return true;
+  }
+  return false;
+}
+
+void leave(Pool& pool) {
+  if (pool.door.fetch_sub(1, std::memory_order_acq_rel) - 1 == kClosed) {
+    const std::lock_guard lock(pool.sleep_mutex);
+    if (pool.caller_waits) pool.done.notify_one();
+  }
+}
+
+void work(Pool* pool) {
+  uint32_t seen = 0;
+  for (;;) {
+    int spins = 0;
+    while (pool->generation.load(std::memory_order_acquire) == seen && ++spins < kSpins) pause();
+    if (pool->generation.load(std::memory_order_acquire) == seen) {
+      std::unique_lock lock(pool->sleep_mutex);
+      ++pool->sleeping;
+      pool->wake.wait(lock, [&] { return pool->generation.load(std::memory_order_acquire) != seen; });
+      --pool->sleeping;
+    }
+    seen = pool->generation.load(std::memory_order_acquire);
+    if (enter(*pool)) {
+      run_own_share(*pool);
+      leave(*pool);
+    }
+  }
+}
+
+// As many workers as the loop can use; fewer where the system has no more threads to give.
+void start_workers(Pool& pool, int wanted) {
+  while (pool.workers < wanted) {
+    try {
+      std::thread(work, &pool).detach();
+    } catch (const std::system_error&) {
+      return;
+    }
+    ++pool.workers;
+  }
+}
+
+#if defined(THIXO_POSIX)
+void after_fork_in_child() {
+  current_pool.store(new Pool);
+  tls_inside = false;
+}
+#endif
+
+Pool& the_pool() {
+  Pool* pool = current_pool.load(std::memory_order_acquire);
+  if (pool) return *pool;
+  static const bool made = [] {
+    current_pool.store(new Pool, std::memory_order_release);
+#if defined(THIXO_POSIX)
+    pthread_atfork(nullptr, nullptr, after_fork_in_child);
+#endif
+    return true;
+  }();
+  (void)made;
+  return *current_pool.load(std::memory_order_acquire);
+}
+
+void run_serially(int64_t n, int64_t grain, ChunkBody body, void* context) {
+  for (int64_t begin = 0; begin < n; begin += grain) body(context, begin, std::min(n, begin + grain));
+}
+
+void wait_until_empty(Pool& pool) {
+  uint32_t seen = pool.door.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
+  for (int spins = 0; seen != kClosed && spins < kSpins; ++spins) {
+    pause();
+    seen = pool.door.load(std::memory_order_acquire);
+  }
+  if (seen == kClosed) return;
+  std::unique_lock lock(pool.sleep_mutex);
+  pool.caller_waits = true;
+  pool.done.wait(lock, [&] { return pool.door.load(std::memory_order_acquire) == kClosed; });
+  pool.caller_waits = false;
+}
+
+}  // namespace
+
+int get_num_threads() {
+  int count = thread_count.load(std::memory_order_relaxed);
+  if (count == 0) {
+    const int found = std::max(1u, std::thread::hardware_concurrency());
+    int none = 0;
+    thread_count.compare_exchange_strong(none, found);
+    count = thread_count.load(std::memory_order_relaxed);
+  }
+  return count;
+}
+
+void set_num_threads(int count) {
+  if (count < 1 || count > 4096) {
+    fail(ErrorKind::Argument, "set_num_threads: got " + std::to_string(count) + "; needs 1 to 4096");
+  }
+  thread_count.store(count);
+}
+
+bool in_parallel_loop() { return tls_inside; }
+
+namespace detail {
+
+void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
+  grain = std::max<int64_t>(1, grain);
+  const int threads = get_num_threads();
+  if (threads == 1 || tls_inside) return run_serially(n, grain, body, context);
+  Pool& pool = the_pool();
+  // Another thread's loop has the workers: do this one here rather than wait.
+  std::unique_lock submit(pool.submit, std::try_to_lock);
+  if (!submit) return run_serially(n, grain, body, context);
+
+  const int64_t chunks = (n - 1) / grain + 1;
+  const int guests = static_cast<int>(std::min<int64_t>(threads, chunks) - 1);
+  start_workers(pool, guests);
+  pool.body = body;
+  pool.context = context;
+  pool.n = n;
+  pool.grain = grain;
+  pool.chunks = chunks;
+  pool.guests.store(static_cast<uint32_t>(guests), std::memory_order_relaxed);
+  pool.next.store(0, std::memory_order_relaxed);
+  pool.door.store(0, std::memory_order_release);
+  {
+    const std::lock_guard lock(pool.sleep_mutex);
+    pool.generation.fetch_add(1, std::memory_order_release);
+    for (int i = std::min(guests, pool.sleeping); i > 0; --i) pool.wake.notify_one();
+  }
+  run_own_share(pool);
+  wait_until_empty(pool);
+  if (pool.error) {
+    std::exception_ptr error = std::move(pool.error);
+    pool.error = nullptr;
+    submit.unlock();
+    std::rethrow_exception(error);
+  }
+}
+
+}  // namespace detail
+}  // namespace thixo

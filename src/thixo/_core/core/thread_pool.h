@@ -1,0 +1,37 @@
+// Parallel loops. A loop over n items is cut into chunks of `grain` items, whoever runs them: the
+// borders depend on n and grain alone, so results never depend on the number of threads.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace thixo {
+
+// Threads that work on one loop, the caller included. At first: one for each usable processor.
+int get_num_threads();
+void set_num_threads(int count);
+// Whether the calling thread is inside a parallel loop (a nested one runs inline).
+bool in_parallel_loop();
+
+namespace detail {
+using ChunkBody = void (*)(void* context, int64_t begin, int64_t end);
+void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context);
+}  // namespace detail
+
+// Call body(begin, end) for each chunk of [0, n), in any order and on any thread. An exception of
+// the body reaches the caller after the running chunks end; chunks not yet begun are skipped.
+template <class Body>
+void parallel_for(int64_t n, int64_t grain, Body&& body) {
+  if (n <= 0) return;
+  if (n <= grain) {
+    body(int64_t{0}, n);
+    return;
+  }
+  using Plain = std::remove_reference_t<Body>;
+  detail::run_chunks(
+      n, grain,
+      [](void* context, int64_t begin, int64_t end) { (*static_cast<Plain*>(context))(begin, end); },
+      const_cast<void*>(static_cast<const void*>(std::addressof(body))));
+}
+
+}  // namespace thixo
