@@ -1,0 +1,84 @@
+"""Thixo: tensors with gradients, run as you write them.
+
+>>> import thixo as tx
+>>> x = tx.tensor([1.0, 2.0], requires_grad=True)
+>>> (x * x).sum().backward()
+>>> x.grad
+tensor([2., 4.])
+
+Operators, modules and sub-packages load when they are first used, so that importing stays quick.
+"""
+
+import importlib as _importlib
+import math as _math
+from typing import Any as _Any
+
+from thixo import dtype as _dtype
+from thixo.device import device
+from thixo.dtype import (
+    DType,
+    can_cast,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    promote_types,
+    result_type,
+    set_default_dtype,
+)
+from thixo.errors import ThixoError
+
+__version__ = "0.1.0"
+
+inf = _math.inf
+nan = _math.nan
+pi = _math.pi
+e = _math.e
+newaxis = None
+
+_PACKAGES = frozenset(
+    "array_api autograd config data errors fft graph jit linalg nn ops optim random special testing "
+    "utils".split()
+)
+
+# Names that are no operators, and the module that has them.
+_HOMES = {
+    name: module
+    for module, names in {
+        "thixo.tensor": "Tensor tensor as_tensor asarray from_numpy from_dlpack is_tensor "
+        "set_printoptions",
+        "thixo.autograd": "no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled "
+        "is_inference_mode_enabled",
+        "thixo.random": "Generator default_generator get_rng_state initial_seed manual_seed seed "
+        "set_rng_state",
+        "thixo.serialization": "save load",
+        "thixo.threads": "get_num_threads set_num_threads",
+    }.items()
+    for name in names.split()
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _HOMES:
+        value = getattr(_importlib.import_module(_HOMES[name]), name)
+    elif name in _PACKAGES:
+        return _importlib.import_module("thixo." + name)
+    elif name.startswith("__"):
+        raise AttributeError(f"module 'thixo' has no attribute {name!r}")
+    else:
+        value = _importlib.import_module("thixo.ops.public").find(name)
+        if value is None:
+            raise AttributeError(f"module 'thixo' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    operators = _importlib.import_module("thixo.ops.public").names()
+    own = [name for name in globals() if not name.startswith("_")]
+    return sorted({*own, *_HOMES, *_PACKAGES, *operators, "__version__"})
+
+
+# `dtype` is PyTorch's name for the class. The element types come last: some hide Python's own names.
+globals()["dtype"] = DType
+globals().update(_dtype.BY_NAME)
+globals().update(_dtype.ALIASES)
