@@ -1,0 +1,91 @@
+"""Build the native core in place, for development: only what changed is compiled again.
+
+    python tools/native.py                      build into src/thixo/_core
+    python tools/native.py --tests              also build and run the C++ tests
+    python tools/native.py --sanitize address,undefined [--tests]
+
+It needs cmake, ninja and numpy in the environment of the Python that runs it (`make dev` sees to that).
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def tool(name: str) -> str:
+    """A program of this Python's environment, or of the system."""
+    own = Path(sysconfig.get_path("scripts")) / name
+    found = str(own) if own.exists() else shutil.which(name)
+    if found is None:
+        sys.exit(f"{name} is missing: {sys.executable} -m pip install {name}")
+    return found
+
+
+def configure(folder: Path, options: list[str]) -> None:
+    """Let CMake write the build files of a folder."""
+    subprocess.run(
+        [
+            tool("cmake"),
+            *("-S", str(ROOT), "-B", str(folder), "-G", "Ninja"),
+            f"-DCMAKE_MAKE_PROGRAM={tool('ninja')}",
+            f"-DPython_EXECUTABLE={sys.executable}",
+            *options,
+        ],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+
+
+def install(folder: Path) -> None:
+    """Move the extension module beside its Python files.
+
+    It is replaced, never written over: other processes may run the old one.
+    """
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    built = folder / f"_native{suffix}"
+    target = ROOT / "src" / "thixo" / "_core" / built.name
+    if target.exists() and target.stat().st_mtime >= built.stat().st_mtime:
+        return
+    fresh = target.with_name(f".{built.name}.{os.getpid()}")
+    shutil.copyfile(built, fresh)
+    os.replace(fresh, target)
+    print(f"built {target.relative_to(ROOT)}")
+
+
+def main() -> None:
+    """Configure, build, put in place, test."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sanitize", default="", help="address,undefined and the like")
+    parser.add_argument("--tests", action="store_true", help="build and run the C++ tests")
+    parser.add_argument("--no-python", action="store_true", help="only the core, without binding")
+    parser.add_argument("--jobs", default=str(os.cpu_count() or 1))
+    args = parser.parse_args()
+
+    tag = f"{sys.implementation.cache_tag}-{args.sanitize.replace(',', '-') or 'release'}"
+    folder = ROOT / "build" / (tag + ("-core" if args.no_python else ""))
+    configure(
+        folder,
+        [
+            f"-DTHIXO_SANITIZE={args.sanitize}",
+            f"-DTHIXO_NATIVE_TESTS={'ON' if args.tests else 'OFF'}",
+            f"-DTHIXO_PYTHON={'OFF' if args.no_python else 'ON'}",
+        ],
+    )
+    build = subprocess.run([tool("cmake"), "--build", str(folder), "-j", args.jobs])
+    if build.returncode:
+        sys.exit(build.returncode)
+    if not args.no_python:
+        install(folder)
+    if args.tests:
+        test = [tool("ctest"), "--test-dir", str(folder), "--output-on-failure"]
+        sys.exit(subprocess.run(test).returncode)
+
+
+if __name__ == "__main__":
+    main()
