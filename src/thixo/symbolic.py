@@ -363,9 +363,12 @@ def _decide(left: "Dim", op: str, right: Any) -> bool:
         return known
     hint = (left - right).hint
     if hint is None:
-        raise TraceError(
-            f"size: {left} {op} {right} is not known while tracing, and the program branches on it"
-        )
+        if op not in ("==", "!=") or isinstance(right, Dim) or right not in (0, 1):
+            raise TraceError(
+                f"size: {left} {op} {right} is not known while tracing, "
+                "and the program branches on it"
+            )
+        hint = 1  # a size that the data decide is taken to be neither 0 nor 1; the guard checks it
     result = bool(_DECIDE[op](hint, 0))
     _keep(Guard(left, op, right, result, user_line()))  # type: ignore[arg-type]
     return result

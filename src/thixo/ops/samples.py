@@ -31,24 +31,38 @@ def symbolic_sizes(sizes: Mapping[str, int] = SIZES) -> dict[str, Dim]:
 
 
 class Sample:
-    """Arguments of one call. `grad=False` keeps it out of gradient tests (a kink is there).
+    """Arguments of one call.
+
+    `grad=False` keeps it out of gradient tests (a kink is there). `before(x)` makes the first argument
+    from the array that is drawn, where not every array will do (a symmetric matrix): gradients are
+    taken through it. `after(*results)` makes what is compared and differentiated of results that are
+    not unique (the signs of eigenvectors). Both use what NumPy arrays and tensors have in common.
 
     >>> Sample(1, dim=0)
     Sample(1, dim=0)
     """
 
-    __slots__ = ("args", "grad", "kwargs")
+    __slots__ = ("after", "args", "before", "grad", "kwargs")
 
-    def __init__(self, *args: Any, grad: bool = True, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        grad: bool = True,
+        before: Callable[[Any], Any] | None = None,
+        after: Callable[..., Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
         self.args = args
         self.kwargs = kwargs
         self.grad = grad
+        self.before = before
+        self.after = after
 
     def map(self, change: Callable[[Any], Any]) -> "Sample":
         """The same call with `change` applied to each array and size, inside lists too."""
         args = tuple(_map(a, change) for a in self.args)
         kwargs = {k: _map(v, change) for k, v in self.kwargs.items()}
-        return Sample(*args, grad=self.grad, **kwargs)
+        return Sample(*args, grad=self.grad, before=self.before, after=self.after, **kwargs)
 
     @property
     def arrays(self) -> list[np.ndarray]:
