@@ -1,0 +1,326 @@
+"""From text back to a graph. The form is that of `thixo.graph.text`."""
+
+import ast
+import math
+import operator
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from thixo.device import cpu, device
+from thixo.dtype import BY_SHORT
+from thixo.errors import GraphError, ThixoError
+from thixo.graph.constants import array_from, type_of
+from thixo.graph.ir import RESERVED, Graph, Node, Type, Value
+from thixo.graph.operators import bind, find
+from thixo.graph.text import LEAST
+from thixo.symbolic import Dim, Guard, Size, dim_max, dim_min
+
+_TYPE = r"\w+\[[^\]]*\](?:@\w+(?::\d+)?)?"
+_TYPED = re.compile(rf"\s*(\w+)\s*:\s*({_TYPE})\s*(?:,|$)")
+_HEADER = re.compile(r"graph\s+(\w+)\s*\((.*)\)\s*\{$", re.S)
+_GUARD = re.compile(r"(.+?)\s*(==|!=|<=|>=|<|>)\s*(.+)$")
+_SOURCE = re.compile(r"\s+#\s*(\S+:\d+)\s*$")
+_BOUNDS = re.compile(
+    r"(?:(?P<low>\d+)\s*<=\s*)?(?P<name>\w+)(?:\s*>=\s*(?P<least>\d+)|\s*<=\s*(?P<high>\d+))?"
+    r"(?:\s*~\s*(?P<hint>\d+))?$"
+)
+
+
+def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
+    """Read a graph. `constants` has the data of those whose text is `constant(...)`, by name.
+
+    >>> graph = parse('''
+    ... graph f(x: f32[n]) {
+    ...   y: f32[n] = tanh(x)
+    ...   return y
+    ... }''')
+    >>> graph.outputs
+    [y: f32[n]]
+    """
+    return _Parser(text, constants or {}).graph
+
+
+def parse_type(text: str) -> Type:
+    """Read a type, such as f32[n, 2*m]."""
+    return _Sizes({}).type(text)
+
+
+class _Sizes:
+    """Reads sizes and types; each symbol is one Dim, with the bounds that were declared."""
+
+    def __init__(self, declared: dict[str, Dim]) -> None:
+        self.symbols = declared
+        self.types: dict[str, Type] = {}
+
+    def symbol(self, name: str) -> Dim:
+        found = self.symbols.get(name)
+        if found is None:
+            if name in RESERVED:
+                raise GraphError(f"graph: {name!r} is a word of the language and no size")
+            found = self.symbols[name] = Dim(name, low=LEAST)
+        return found
+
+    def size(self, node: ast.AST) -> Size:
+        match node:
+            case ast.Constant(value=int(value)) if not isinstance(value, bool):
+                return value
+            case ast.Name(id=name):
+                return self.symbol(name)
+            case ast.UnaryOp(op=ast.USub(), operand=x):
+                return -self.size(x)
+            case ast.BinOp(left=a, op=op, right=b) if type(op) in _ARITHMETIC:
+                return _ARITHMETIC[type(op)](self.size(a), self.size(b))
+            case ast.Call(func=ast.Name(id="max" | "min" as name), args=[a, b], keywords=[]):
+                return (dim_max if name == "max" else dim_min)(self.size(a), self.size(b))
+        raise GraphError(f"graph: cannot read the size {ast.unparse(node)}")
+
+    def type(self, text: str) -> Type:
+        found = self.types.get(text)
+        if found is None:
+            found = self.types[text] = self._read(text)
+        return found
+
+    def _read(self, text: str) -> Type:
+        match = re.fullmatch(r"\s*(\w+)\[(.*)\](?:@(\S+))?\s*", text)
+        if match is None or match[1] not in BY_SHORT:
+            raise GraphError(f"graph: cannot read the type {text!r}; needs such as f32[n, 3]")
+        sizes = ast.parse(f"[{match[2]}]", mode="eval").body
+        assert isinstance(sizes, ast.List)
+        place = device(match[3]) if match[3] else cpu
+        return Type(BY_SHORT[match[1]], [self.size(s) for s in sizes.elts], place)
+
+
+class _Parser:
+    def __init__(self, text: str, constants: Mapping[str, Any]) -> None:
+        self.data = constants
+        self.values: dict[str, Value] = {}
+        self.sizes = _Sizes({})
+        self.number = 0
+        self.done = False
+        self.graph = Graph()
+        try:
+            self._read(text)
+        except SyntaxError as error:
+            raise GraphError(f"graph: line {self.number}: {error.msg}") from None
+        except ThixoError as error:
+            if str(error).startswith("graph: line"):
+                raise
+            message = re.sub(r" \([^()\n]+:\d+\)$", "", str(error)).removeprefix("graph: ")
+            raise GraphError(f"graph: line {self.number}: {message}") from None
+
+    def _read(self, text: str) -> None:
+        lines = text.strip("\n").split("\n")
+        header, start = self._take_header(lines)
+        # Bounds come after the header that uses the symbols, so they are read first.
+        for self.number in range(start, len(lines)):
+            code, _ = _split_comment(lines[self.number])
+            if code.startswith("sizes "):
+                self._declare(code[6:])
+                break
+        self.number = 1
+        self._read_header(header)
+        for self.number in range(start + 1, len(lines) + 1):
+            code, source = _split_comment(lines[self.number - 1])
+            if code == "}":
+                break
+            if code and not code.startswith("sizes "):
+                self._statement(code, source)
+        else:
+            raise GraphError("graph: the closing '}' is missing")
+        if any(_split_comment(line)[0] for line in lines[self.number :]):
+            raise GraphError("graph: there is text after the closing '}'")
+        if not self.done:
+            raise GraphError("graph: there is no return")
+
+    def _take_header(self, lines: list[str]) -> tuple[str, int]:
+        header = ""
+        for i, line in enumerate(lines):
+            header += _split_comment(line)[0] + " "
+            if header.rstrip().endswith("{"):
+                return header.strip(), i + 1
+        raise GraphError("graph: line 1: needs a first line such as: graph f(x: f32[n]) {")
+
+    def _read_header(self, header: str) -> None:
+        match = _HEADER.match(header)
+        if match is None:
+            raise GraphError("graph: needs a first line such as: graph f(x: f32[n]) {")
+        self.graph.name = match[1]
+        for name, type in self._typed(match[2]):
+            self._define(Value(name, type), self.graph.inputs)
+
+    def _declare(self, text: str) -> None:
+        for part in text.split(","):
+            match = _BOUNDS.match(part.strip())
+            if match is None:
+                raise GraphError(f"graph: cannot read the size {part.strip()!r}")
+            low = match["low"] or match["least"]
+            self.sizes.symbols[match["name"]] = Dim(
+                match["name"],
+                hint=None if match["hint"] is None else int(match["hint"]),
+                low=LEAST if low is None else int(low),
+                high=None if match["high"] is None else int(match["high"]),
+            )
+
+    def _typed(self, text: str) -> list[tuple[str, Type]]:
+        found, position = [], 0
+        text = text.strip()
+        while position < len(text):
+            match = _TYPED.match(text, position)
+            if match is None:
+                raise GraphError(f"graph: needs 'name: type', got {text[position:]!r}")
+            found.append((match[1], self.sizes.type(match[2])))
+            position = match.end()
+        return found
+
+    def _define(self, value: Value, group: list[Value] | None = None) -> Value:
+        if value.name in self.values:
+            raise GraphError(f"graph: {value.name!r} is defined twice")
+        if value.name in RESERVED or not value.name.isidentifier():
+            raise GraphError(f"graph: {value.name!r} is no name for a value")
+        self.values[value.name] = value
+        self.graph._names.setdefault(value.name, 0)
+        if group is not None:
+            group.append(value)
+        return value
+
+    # ---- statements
+
+    def _statement(self, code: str, source: str | None) -> None:
+        if self.done:
+            raise GraphError("graph: there is a statement after return")
+        if code == "return" or code.startswith("return "):
+            names = [n.strip() for n in code[6:].split(",")] if code[6:].strip() else []
+            self.graph.outputs = [self._value(n) for n in names]
+            self.done = True
+        elif code.startswith("guard "):
+            self._guard(code[6:], source)
+        elif " <- " in code and " = " not in code:
+            target, _, value = code.partition(" <- ")
+            self.graph.mutations[self._value(target.strip())] = self._value(value.strip())
+        else:
+            self._node(code, source)
+
+    def _value(self, name: str) -> Value:
+        found = self.values.get(name)
+        if found is None:
+            raise GraphError(f"graph: {name!r} is not defined")
+        return found
+
+    def _guard(self, text: str, source: str | None) -> None:
+        match = _GUARD.match(text)
+        if match is None:
+            raise GraphError(f"graph: cannot read the guard {text!r}; needs such as n == 2*m")
+        left, right = (self.sizes.size(_expression(match[i])) for i in (1, 3))
+        self.graph.guards.append(Guard(left, match[2], right, True, source))
+
+    def _node(self, code: str, source: str | None) -> None:
+        left, equals, right = code.partition(" = ")
+        if not equals:
+            raise GraphError(f"graph: cannot read {code!r}; needs such as y: f32[n] = tanh(x)")
+        results = [] if left.strip() == "()" else self._typed(left)
+        call = _expression(right)
+        if not isinstance(call, ast.Call):
+            raise GraphError(f"graph: needs a call of an operator, got {right!r}")
+        name = ast.unparse(call.func)
+        if name == "constant":
+            self._constant(results, call)
+            return
+        op = find(name)
+        args = [self._argument(a) for a in call.args]
+        kwargs = {k.arg: self._argument(k.value) for k in call.keywords if k.arg}
+        outputs = [Value(n, t) for n, t in results]
+        node = Node(op, bind(op, args, kwargs), outputs, source)
+        for value in outputs:
+            self._define(value)
+        self.graph.nodes.append(node)
+
+    def _constant(self, results: list[tuple[str, Type]], call: ast.Call) -> None:
+        if len(results) != 1 or len(call.args) != 1 or call.keywords:
+            raise GraphError("graph: a constant is such as c: f32[2] = constant([0.5, 1.0])")
+        ((name, type),) = results
+        value = self._define(Value(name, type))
+        if isinstance(call.args[0], ast.Constant) and call.args[0].value is Ellipsis:
+            if name not in self.data:
+                raise GraphError(
+                    f"graph: the data of constant {name!r} is not in the text; "
+                    f"hand it to parse(text, constants={{{name!r}: array}})"
+                )
+            data = self.data[name]
+            if type_of(data) != type:
+                raise GraphError(f"graph: constant {name!r} is {type}, its data {type_of(data)}")
+        else:
+            try:
+                data = array_from(self._argument(call.args[0]), type)
+            except (ValueError, TypeError, OverflowError):
+                text = ast.unparse(call.args[0])
+                raise GraphError(f"graph: {text} is no data for {name}: {type}") from None
+        self.graph.constants[value] = data
+
+    def _argument(self, node: ast.AST) -> Any:
+        match node:
+            case ast.Name(id=name):
+                return self._name(name)
+            case ast.Constant(value=value):
+                return value
+            case ast.Tuple(elts=elements):
+                return tuple(self._argument(e) for e in elements)
+            case ast.List(elts=elements):
+                return [self._argument(e) for e in elements]
+            case ast.UnaryOp(op=ast.USub(), operand=x):
+                return -self._argument(x)
+            case ast.BinOp(left=a, op=op, right=b) if type(op) in _ARITHMETIC:
+                return _ARITHMETIC[type(op)](self._argument(a), self._argument(b))
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _CALLS:
+                return _CALLS[name](*(self._argument(a) for a in args))
+        raise GraphError(f"graph: cannot read the argument {ast.unparse(node)}")
+
+    def _name(self, name: str) -> Any:
+        found = self.values.get(name)
+        if found is None:
+            found = _WORDS.get(name)
+        if found is None:
+            found = self.sizes.symbols.get(name)
+        if found is None:
+            raise GraphError(f"graph: {name!r} is not defined")
+        return found
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(text.strip(), mode="eval").body
+
+
+def _split_comment(line: str) -> tuple[str, str | None]:
+    """A line's code, and the source its comment names."""
+    if "#" not in line:
+        return line.strip(), None
+    match = _SOURCE.search(line)
+    code = line[: match.start()] if match else line
+    quote = None
+    for i, c in enumerate(code):
+        if quote:
+            quote = None if c == quote and code[i - 1] != "\\" else quote
+        elif c in "'\"":
+            quote = c
+        elif c == "#":
+            code = code[:i]
+            break
+    return code.strip(), match[1] if match else None
+
+
+_WORDS: dict[str, Any] = {"nan": math.nan, "inf": math.inf, **BY_SHORT}
+_CALLS: dict[str, Any] = {
+    "complex": complex,
+    "slice": slice,
+    "device": device,
+    "max": dim_max,
+    "min": dim_min,
+}
+_ARITHMETIC: dict[type, Any] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}

@@ -1,0 +1,181 @@
+"""The text form of a graph: what people read and `parse` reads back.
+
+    graph f(x: f32[n, m], w: f32[m]) {
+      y: f32[n, m] = mul(x, w)        # train.py:12
+      return y
+    }
+
+Lines before the nodes, where there are any:
+
+    sizes n ~ 4, m >= 1              sizes are at least 2 unless said; ~ is the size in the example
+    guard n == 2*m                   what was assumed of sizes
+    c: f32[2] = constant([0.5, 1.0]) a captured tensor; constant(...) where its data is kept beside
+
+and after them, for each input or constant that the caller finds changed, `x <- y`.
+"""
+
+import math
+from typing import Any
+
+from thixo.device import device
+from thixo.dtype import DType
+from thixo.errors import GraphError
+from thixo.graph.constants import data_text
+from thixo.graph.ir import Graph, Node, Type, Value
+from thixo.symbolic import Dim
+
+LEAST = 2  # a symbolic size is at least this; sizes 0 and 1 are specialised
+_WIDTH = 100
+_MISSING = object()
+
+
+def graph_text(graph: Graph, sources: bool = True) -> str:
+    """A graph as text."""
+    types: dict[int, str] = {}  # by identity: most values share their type objects
+    lines: list[tuple[str, str | None]] = []
+    sizes = _sizes_text(graph)
+    if sizes:
+        lines.append((f"sizes {sizes}", None))
+    for guard in graph.guards:
+        lines.append((f"guard {guard}", guard.line))
+    for value, data in graph.constants.items():
+        lines.append((f"{_typed(value, types)} = constant({data_text(data)})", None))
+    for node in graph.nodes:
+        lines.append((_node_text(node, types), node.source))
+    for target, value in graph.mutations.items():
+        lines.append((f"{target.name} <- {value.name}", None))
+    outputs = ", ".join(v.name for v in graph.outputs)
+    lines.append((f"return {outputs}".rstrip(), None))
+
+    text = [_header(graph, types)]
+    known = [len(code) for code, source in lines if source and len(code) < 70]
+    column = max(known, default=0)
+    for code, source in lines:
+        if sources and source:
+            text.append(f"  {code:<{column}}  # {source}")
+        else:
+            text.append(f"  {code}")
+    text.append("}")
+    return "\n".join(text)
+
+
+def _header(graph: Graph, types: dict[int, str]) -> str:
+    inputs = [_typed(v, types) for v in graph.inputs]
+    line = f"graph {graph.name}({', '.join(inputs)}) {{"
+    if len(line) <= _WIDTH:
+        return line
+    return f"graph {graph.name}(\n" + "".join(f"    {i},\n" for i in inputs) + ") {"
+
+
+def _typed(value: Value, types: dict[int, str]) -> str:
+    text = types.get(id(value.type))
+    if text is None:
+        text = types[id(value.type)] = repr(value.type)
+    return f"{value.name}: {text}"
+
+
+def _sizes_text(graph: Graph) -> str:
+    parts = []
+    for name, atom in symbols_of(graph).items():
+        low, high = atom.bounds
+        text = name
+        if high is not None:
+            text = f"{low} <= {name} <= {high}"
+        elif low != LEAST:
+            text = f"{name} >= {low}"
+        if atom.hint is not None:
+            text += f" ~ {atom.hint}"
+        if text != name:
+            parts.append(text)
+    return ", ".join(parts)
+
+
+def symbols_of(graph: Graph) -> dict[str, Any]:
+    """The symbols in a graph's types, by name, in the order of appearance."""
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    for value in graph.values():
+        if id(value.type) in seen:
+            continue
+        seen.add(id(value.type))
+        for size in value.type.shape:
+            if isinstance(size, Dim):
+                for name, atom in size.symbols.items():
+                    found.setdefault(name, atom)
+    return found
+
+
+# ---- nodes
+
+
+def node_text(node: Node) -> str:
+    """A node as a line of its graph's text, without its source."""
+    return _node_text(node, {})
+
+
+def _node_text(node: Node, types: dict[int, str]) -> str:
+    results = ", ".join(_typed(v, types) for v in node.outputs) or "()"
+    return f"{results} = {node.op.full_name}({_arguments_text(node)})"
+
+
+def _arguments_text(node: Node) -> str:
+    parts = []
+    in_order = True  # nothing was left out so far, so no name is needed
+    for p, a in zip(node.op.sig.params, node.args, strict=True):
+        if _is_default(a, p.default):
+            in_order = False
+            continue
+        text = attribute_text(a)
+        if in_order and not p.keyword_only and p.holds_tensors:
+            parts.append(text)
+        else:
+            in_order = False
+            parts.append(f"{p.name}={text}")
+    return ", ".join(parts)
+
+
+def _is_default(a: Any, default: Any) -> bool:
+    if a is default:
+        return True
+    if isinstance(a, Value | Dim) or type(a) is not type(default):
+        return False
+    # By text: it tells 0.0 from -0.0 and knows that NaN is NaN.
+    return attribute_text(a) == attribute_text(default)
+
+
+def attribute_text(a: Any) -> str:
+    """An argument as text."""
+    writer = _WRITERS.get(type(a))
+    if writer is not None:
+        return writer(a)
+    if isinstance(a, tuple):  # a named tuple
+        return _tuple(tuple(a))
+    raise GraphError(f"graph: an attribute has no text form: {a!r} ({type(a).__name__})")
+
+
+def _float(a: float) -> str:
+    return repr(a) if math.isfinite(a) else {math.inf: "inf", -math.inf: "-inf"}.get(a, "nan")
+
+
+def _tuple(a: tuple[Any, ...]) -> str:
+    inner = ", ".join(map(attribute_text, a))
+    return f"({inner},)" if len(a) == 1 else f"({inner})"
+
+
+_WRITERS: dict[type, Any] = {
+    Value: lambda a: a.name,
+    int: repr,
+    bool: repr,
+    type(None): repr,
+    str: repr,
+    float: _float,
+    complex: lambda a: f"complex({_float(a.real)}, {_float(a.imag)})",
+    Dim: str,
+    DType: lambda a: a.short,
+    device: lambda a: f"device({str(a)!r})",
+    Type: repr,
+    type(Ellipsis): lambda a: "...",
+    tuple: _tuple,
+    list: lambda a: f"[{', '.join(map(attribute_text, a))}]",
+    slice: lambda a: f"slice({', '.join(map(attribute_text, (a.start, a.stop, a.step)))})",
+}

@@ -1,0 +1,198 @@
+"""The verifier: is this a graph, and are its types those of the operators' own rules?"""
+
+from typing import Any
+
+from thixo.errors import GraphError, ThixoError
+from thixo.graph.ir import RESERVED, Graph, Node, Type, Value, values_in
+from thixo.graph.text import attribute_text, node_text, symbols_of
+from thixo.graph.typing import result_types
+from thixo.ops.base import TABLE
+from thixo.symbolic import Dim, Size, guards
+
+
+def verify(graph: Graph) -> None:
+    """Raise a GraphError that names the node and its line unless the graph is well formed."""
+    _Verifier(graph).run()
+
+
+class _Verifier:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.defined: set[Value] = set()
+        self.names: set[str] = set()
+        self.symbols = set(symbols_of(graph))
+        self.bound: set[str] = set()  # sizes known so far, from inputs and results of nodes
+        self.guarded = {str(g) for g in graph.guards}
+
+    def run(self) -> None:
+        graph = self.graph
+        for value in (*graph.inputs, *graph.constants):
+            self._define(value, None)
+        self._bind_inputs()
+        for node in graph.nodes:
+            self._check_node(node)
+        self._check_results()
+        self._check_guards()
+
+    def _fail(self, problem: str, node: Node | None = None) -> None:
+        where = f"graph {self.graph.name}"
+        if node is None:
+            raise GraphError(f"{where}: {problem}")
+        line = f" ({node.source})" if node.source else ""
+        raise GraphError(f"{where}: node {_short(node)}: {problem}{line}")
+
+    def _define(self, value: Value, node: Node | None) -> None:
+        name = value.name
+        if value in self.defined or name in self.names:
+            self._fail(f"{name!r} is defined twice", node)
+        if name in RESERVED or not name.isidentifier():
+            self._fail(f"{name!r} is no name for a value", node)
+        if name in self.symbols:
+            self._fail(f"{name!r} is the name of a value and of a size", node)
+        self.names.add(name)
+        self.defined.add(value)
+
+    def _bind_inputs(self) -> None:
+        for value in self.graph.inputs:
+            for size in value.type.shape:
+                name = symbol_name(size)
+                if name is not None:
+                    self.bound.add(name)
+        for value in self.graph.inputs:
+            self._check_sizes(value.type, f"input {value}", None)
+        for value in self.graph.constants:
+            if any(isinstance(s, Dim) for s in value.type.shape):
+                self._fail(f"constant {value} has a symbolic size")
+
+    def _check_sizes(self, type: Type, what: str, node: Node | None) -> None:
+        for size in type.shape:
+            if isinstance(size, Dim):
+                for name in size.symbols:
+                    if name not in self.bound:
+                        self._fail(f"{what}: nothing says how large {name} is", node)
+
+    # ---- nodes
+
+    def _check_node(self, node: Node) -> None:
+        op = node.op
+        if TABLE.get(getattr(op, "full_name", None)) is not op:
+            self._fail(f"{op!r} is no operator of the table", node)
+        if len(node.args) != len(op.sig.params):
+            self._fail(
+                f"has {len(node.args)} arguments, {op.sig.text!r} takes {len(op.sig.params)}", node
+            )
+        for value in values_in(node.args):
+            if value not in self.defined:
+                foreign = value.name in self.names
+                problem = "belongs to another graph" if foreign else "is not defined before"
+                self._fail(f"its input {value.name!r} {problem}", node)
+        for p, a in zip(op.sig.params, node.args, strict=True):
+            self._check_argument(node, p, a)
+        for value in node.outputs:
+            self._define(value, node)
+        self._check_types(node)
+
+    def _check_argument(self, node: Node, p: Any, a: Any) -> None:
+        if a is None and p.optional:
+            return
+        if p.kind == "tensor" and not isinstance(a, Value):
+            self._fail(f"{p.name} must be a value, is {a!r}", node)
+        if p.kind == "operand" and not isinstance(a, Value | bool | int | float | complex | Dim):
+            self._fail(f"{p.name} must be a value or a number, is {a!r}", node)
+        if p.kind == "tensors" and not (
+            isinstance(a, list) and all(isinstance(v, Value) for v in a)
+        ):
+            self._fail(f"{p.name} must be a list of values, is {a!r}", node)
+        if not isinstance(a, Value):
+            try:
+                attribute_text(a)
+            except GraphError as error:
+                self._fail(f"{p.name}: {_reason(error)}", node)
+        for size in sizes_in(a):
+            for name in size.symbols:
+                if name not in self.bound:
+                    self._fail(f"{p.name}: nothing says how large {name} is", node)
+
+    def _check_types(self, node: Node) -> None:
+        with guards() as assumed:
+            try:
+                inferred = result_types(node.op, node.args)
+            except ThixoError as error:
+                self._fail(_reason(error), node)
+        for guard in assumed:
+            if str(guard) not in self.guarded:
+                self._fail(f"its type needs {guard}, which is no guard of the graph", node)
+        if len(inferred) != len(node.outputs):
+            self._fail(f"has {len(node.outputs)} results, its rule gives {len(inferred)}", node)
+        made: dict[str, Size] = {}  # sizes that the data decide: the rule's name -> the graph's
+        for value, type in zip(node.outputs, inferred, strict=True):
+            for size, wanted in zip(value.type.shape, type.shape, strict=False):
+                name, theirs = symbol_name(size), symbol_name(wanted)
+                new = theirs is not None and theirs not in self.bound and theirs not in made
+                if new and name is not None and name not in self.bound:
+                    made[theirs] = size
+                    self.bound.add(name)
+        for value, type in zip(node.outputs, inferred, strict=True):
+            if made:
+                shape = [s.substitute(made) if isinstance(s, Dim) else s for s in type.shape]
+                type = Type(type.dtype, shape, type.device)
+            if value.type != type:
+                self._fail(f"{value.name} is {value.type}, its rule gives {type}", node)
+            self._check_sizes(value.type, value.name, node)
+
+    # ---- what is returned
+
+    def _check_results(self) -> None:
+        for value in self.graph.outputs:
+            if value not in self.defined:
+                self._fail(f"the output {value.name!r} is not defined in it")
+        changeable = {*self.graph.inputs, *self.graph.constants}
+        for target, value in self.graph.mutations.items():
+            if target not in changeable:
+                self._fail(f"{target.name} <- {value.name}: only inputs and constants can change")
+            if value not in self.defined:
+                self._fail(f"{target.name} <- {value.name}: {value.name!r} is not defined in it")
+            same_axes = len(target.type.shape) == len(value.type.shape)
+            if target.type.dtype is not value.type.dtype or not same_axes:
+                self._fail(f"{target.name} <- {value.name}: {target.type} becomes {value.type}")
+
+    def _check_guards(self) -> None:
+        for guard in self.graph.guards:
+            for size in (guard.left, guard.right):
+                for name in size.symbols if isinstance(size, Dim) else ():
+                    if name not in self.bound:
+                        self._fail(f"guard {guard}: nothing says how large {name} is")
+
+
+def symbol_name(size: Size) -> str | None:
+    """The name, where a size is one symbol and nothing else."""
+    if not isinstance(size, Dim) or len(size.terms) != 1:
+        return None
+    ((factors, coefficient),) = size.terms.items()
+    if coefficient != 1 or len(factors) != 1 or factors[0].kind != "symbol":
+        return None
+    return factors[0].args[0]
+
+
+def sizes_in(a: Any) -> list[Dim]:
+    """The symbolic sizes in an argument."""
+    if isinstance(a, Dim):
+        return [a]
+    if isinstance(a, list | tuple):
+        return [d for e in a for d in sizes_in(e)]
+    if isinstance(a, slice):
+        return sizes_in((a.start, a.stop, a.step))
+    return []
+
+
+def _short(node: Node) -> str:
+    try:
+        text = node_text(node)
+    except (GraphError, ValueError, AttributeError):  # it is broken, which is why we are here
+        return ", ".join(v.name for v in node.outputs)
+    return text if len(text) <= 120 else f"{text[:117]}..."
+
+
+def _reason(error: ThixoError) -> str:
+    text = str(error)
+    return text[: text.rindex(" (")] if text.endswith(")") and ":" in text[text.rfind(" (") :] else text
