@@ -72,7 +72,10 @@ def compiler_environment(python: Path, folder: Path) -> dict[str, str]:
     tools.mkdir(exist_ok=True)
     for name in ("c++", "cc", "ar", "ranlib"):
         script = tools / name
-        script.write_text(f'#!/bin/sh\nexec "{python.absolute()}" -m ziglang {name} "$@"\n')
+        # zig would compile for this very processor; a wheel should run on others too.
+        target = " -mcpu=baseline" if name in ("c++", "cc") else ""
+        command = f'"{python.absolute()}" -m ziglang {name}{target}'
+        script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         script.chmod(0o755)
     if not works(str(tools / "c++")):
         sys.exit("the compiler from PyPI (ziglang) does not work here: please install g++ or clang++")
