@@ -7,6 +7,8 @@
 It needs Python 3.11 or later and pip, nothing else: this file runs before anything is installed.
 """
 
+from __future__ import annotations  # an older Python must get as far as our message
+
 import os
 import shutil
 import subprocess
@@ -78,7 +80,9 @@ def compiler_environment(python: Path, folder: Path) -> dict[str, str]:
         script.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         script.chmod(0o755)
     if not works(str(tools / "c++")):
-        sys.exit("the compiler from PyPI (ziglang) does not work here: please install g++ or clang++")
+        sys.exit(
+            "the compiler from PyPI (ziglang) does not work here: please install g++ or clang++"
+        )
     return {
         "CXX": str(tools / "c++"),
         "CMAKE_ARGS": f"-DCMAKE_AR={tools / 'ar'} -DCMAKE_RANLIB={tools / 'ranlib'} "
@@ -88,7 +92,7 @@ def compiler_environment(python: Path, folder: Path) -> dict[str, str]:
 
 def main() -> None:
     """Make the environment, install."""
-    if sys.version_info < (3, 11):
+    if sys.version_info < (3, 11):  # noqa: UP036
         sys.exit(f"Thixo needs Python 3.11 or later; {sys.executable} is {sys.version.split()[0]}")
     options = [a for a in sys.argv[1:] if not a.startswith("-")]
     folder, extra = Path(options[0]), options[1] if len(options) > 1 else ""

@@ -40,8 +40,10 @@ class DType:
     is_complex: builtins.bool
     is_integer: builtins.bool
     is_signed: builtins.bool
+    _numpy: Any
 
     def __new__(cls, name: str) -> "DType":
+        """The type of that name; there is only the one."""
         found = BY_NAME.get(name) if isinstance(name, str) else None
         if found is None:
             raise DTypeError(f"dtype: {name!r} is no element type; known: {', '.join(BY_NAME)}")

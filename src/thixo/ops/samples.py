@@ -107,7 +107,8 @@ def _map(x: Any, change: Callable[[Any], Any]) -> Any:
 
 def _text(x: Any) -> str:
     if isinstance(x, np.ndarray):
-        return f"{x.dtype}{list(getattr(x, 'dims', x.shape))}"
+        shape: tuple[Size, ...] = getattr(x, "dims", x.shape)
+        return f"{x.dtype}{list(shape)}"
     if isinstance(x, list | tuple) and any(isinstance(e, np.ndarray) for e in x):
         return f"[{', '.join(map(_text, x))}]"
     return repr(x)
@@ -146,9 +147,8 @@ class Maker:
             return self._wrap(self.rng.integers(0, 2, sizes), shape, dtype)
         if dtype.is_integer:
             first, last = _whole_range(low, high, dtype)
-            values = self.rng.integers(first, last, sizes, endpoint=True)
-            return self._wrap(values, shape, dtype)
-        values = self.rng.uniform(low, high, sizes)
+            return self._wrap(self.rng.integers(first, last, sizes, endpoint=True), shape, dtype)
+        values: Any = self.rng.uniform(low, high, sizes)
         if dtype.is_complex:
             values = values + 1j * self.rng.uniform(-1, 1, sizes)
         return self._wrap(values, shape, dtype)
