@@ -63,7 +63,8 @@ class Add(Pointwise):
 
     def reference(input, other, alpha):
         def plus(a, b):
-            return (a or (b and bool(alpha))) if isinstance(a, bool) else a + alpha * b
+            both_bool = isinstance(a, bool) and isinstance(b, bool)
+            return (a or (b and bool(alpha))) if both_bool else a + alpha * b
 
         return elementwise(plus)(input, other)
 
@@ -158,7 +159,7 @@ class Mul(Pointwise):
     def vjp_other(g, input):
         return g * conj(input)
 
-    reference = elementwise(lambda a, b: (a and b) if isinstance(a, bool) else a * b)
+    reference = elementwise(lambda a, b: (a and b) if a is bool(a) and b is bool(b) else a * b)
     samples = binary_samples()
 
 

@@ -395,7 +395,7 @@ class Logit(Pointwise):
     def samples(s):
         yield from unary_samples(low=0.1, high=0.9)(s)
         yield Sample(s.real(s.n, s.m, low=-0.5, high=1.5), eps=0.2)
-        yield Sample(s.real(s.n, low=0.1, high=0.9), 1e-6)
+        yield Sample(s.real(s.n, low=0.1, high=0.9), 0.01)
 
 
 def _edge(p):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from thixo.dtype import BOOL, FLOATS, INTEGERS, get_default_dtype, result_type
+from thixo.dtype import BOOL, FLOATS, INTEGERS, get_default_dtype, int64, result_type
 from thixo.ops.base import Op, Spec
 from thixo.ops.samples import Sample
 from thixo.shape import broadcast_shapes
@@ -61,7 +61,7 @@ def _scipy(name, shift=0):
 
         evaluate = getattr(scipy.special, "eval_" + name)
         x = np.asarray(input, np.float64)
-        n = np.asarray(n)
+        n = np.asarray(n).astype(np.int64)
         y = np.asarray(evaluate(n, x))
         if shift:
             y = y + shift * np.where(n > 0, evaluate(np.maximum(n - 1, 0), x), 0.0)
@@ -85,9 +85,10 @@ class Polynomial(Op, abstract=True):
 
     def samples(s):
         yield Sample(s.real(s.n, s.m), 3)
-        yield Sample(s.real(s.n, s.m), s.ints(s.m, high=7))
-        yield Sample(s.real(s.n, 1, low=-0.9, high=0.9), s.ints(s.n, s.m, high=14))
-        yield Sample(s.real(), s.ints(s.n, high=7))
+        whole = s.dtype if s.dtype.is_integer else int64
+        yield Sample(s.real(s.n, s.m), s.ints(s.m, high=7, dtype=whole))
+        yield Sample(s.real(s.n, 1, low=-0.9, high=0.9), s.ints(s.n, s.m, high=14, dtype=whole))
+        yield Sample(s.real(), s.ints(s.n, high=7, dtype=whole))
         yield Sample(0.5, s.ints(s.n, high=7, dtype=s.dtype))
         yield Sample(s.real(s.n), -1)
         yield Sample(s.real(0), 2)

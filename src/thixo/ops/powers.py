@@ -72,7 +72,7 @@ class Pow(Pointwise):
 
     def samples(s):
         if s.dtype.kind in "iu":
-            yield Sample(s.real(s.n, s.m), s.ints(s.m, low=0, high=4))
+            yield Sample(s.real(s.n, s.m), s.ints(s.m, high=4, dtype=s.dtype))
             yield Sample(s.real(s.n), 3)
             yield Sample(s.real(0), 2)
             yield Sample(2, s.positive(s.n))

@@ -35,7 +35,7 @@ def elementwise(fn: Callable[..., Any]) -> Callable[..., np.ndarray]:
             for i, value in zip(where, element, strict=True):
                 values[i] = value
             results.append(_call(chosen, values))
-        return _array(results, is_complex).reshape(arrays[0].shape)
+        return _array(results).reshape(arrays[0].shape)
 
     return reference
 
@@ -60,14 +60,14 @@ def _overflow(fn: Callable[..., Any], values: list[Any]) -> float:
         return math.copysign(math.inf, first) if fn is math.sinh else math.inf
 
 
-def _array(results: list[Any], is_complex: bool) -> np.ndarray:
+def _array(results: list[Any]) -> np.ndarray:
     if all(isinstance(r, bool) for r in results) and results:
         return np.array(results, bool)
     if all(isinstance(r, int) for r in results) and results:
         return np.array([_wrap(int(r)) for r in results], np.int64)
     if any(isinstance(r, complex) for r in results):
         return np.array(results, np.complex128)
-    return np.array(results, np.complex128 if is_complex and not results else np.float64)
+    return np.array(results, np.float64)
 
 
 def _wrap(value: int) -> int:

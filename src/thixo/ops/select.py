@@ -154,7 +154,7 @@ class Clamp(Pointwise):
         return elementwise(bounded)(input, min, max)
 
     def samples(s):
-        yield Sample(s.real(s.n, s.m), -1, 1)
+        yield Sample(s.real(s.n, s.m), 0 if s.dtype.kind == "u" else -1, 1)
         yield Sample(s.real(s.n, s.m), min=s.real(s.m), max=s.real(s.n, 1))
         yield Sample(s.real(s.n), max=s.number())
         yield Sample(s.real(s.n), min=1)
