@@ -1,0 +1,104 @@
+// x[...] with integers, slices, None and Ellipsis: one view. Anything else goes to ops/getitem.py.
+#include "operator.h"
+
+namespace thixo {
+
+namespace {
+
+bool is_basic_item(PyObject* o) {
+  return PyLong_CheckExact(o) || PySlice_Check(o) || o == Py_None || o == Py_Ellipsis;
+}
+
+bool is_basic(PyObject* index) {
+  if (!PyTuple_Check(index)) return is_basic_item(index);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(index); ++i)
+    if (!is_basic_item(PyTuple_GET_ITEM(index, i))) return false;
+  return true;
+}
+
+bool plain_slice(PyObject* o) {  // sizes in it may be symbols or tensors
+  auto* s = reinterpret_cast<PySliceObject*>(o);
+  auto plain = [](PyObject* x) { return x == Py_None || PyLong_CheckExact(x); };
+  return plain(s->start) && plain(s->stop) && plain(s->step);
+}
+
+// The view in one step; false if the general path must do it.
+bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out) {
+  PyObject* single[1] = {index};
+  PyObject** items = PyTuple_Check(index) ? PySequence_Fast_ITEMS(index) : single;
+  Py_ssize_t count = PyTuple_Check(index) ? PyTuple_GET_SIZE(index) : 1;
+  int used = 0, ellipses = 0;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (items[i] == Py_Ellipsis) ++ellipses;
+    else if (items[i] != Py_None) ++used;
+    if (PySlice_Check(items[i]) && !plain_slice(items[i])) return false;
+  }
+  if (ellipses > 1) raise(ErrorKind::Index, "index: an index can have one Ellipsis (...), this one has " + std::to_string(ellipses));
+  if (used > t->ndim())
+    raise(ErrorKind::Index, "index: too many indices: " + std::to_string(used) + " for " + describe(*t) + ", which has " +
+                                std::to_string(t->ndim()) + " dimensions");
+  Dims sizes, strides;
+  int64_t offset = t->offset;
+  int axis = 0;
+  auto keep = [&] {
+    sizes.push_back(t->sizes[axis]);
+    strides.push_back(t->strides[axis]);
+    ++axis;
+  };
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* o = items[i];
+    if (o == Py_None) {
+      sizes.push_back(1);
+      strides.push_back(0);
+    } else if (o == Py_Ellipsis) {
+      for (int skip = t->ndim() - used; skip > 0; --skip) keep();
+    } else if (PySlice_Check(o)) {
+      Py_ssize_t start, stop, step;
+      if (PySlice_Unpack(o, &start, &stop, &step) < 0) throw PythonError();
+      if (step < 0) raise(ErrorKind::Index, "index: slices with a negative step are not views; use flip() first, got step " + std::to_string(step));
+      Py_ssize_t n = PySlice_AdjustIndices(t->sizes[axis], &start, &stop, step);
+      sizes.push_back(n);
+      strides.push_back(n > 1 || t->sizes[axis] > 0 ? t->strides[axis] * step : t->strides[axis]);
+      if (n > 0) offset += start * t->strides[axis];
+      ++axis;
+    } else {
+      int overflow;
+      long long k = PyLong_AsLongLongAndOverflow(o, &overflow);
+      int64_t n = t->sizes[axis];
+      if (overflow || k < -n || k >= n)
+        raise(ErrorKind::Index, "index: " + text(o) + " is out of range for axis " + std::to_string(axis) + " of " +
+                                    describe(*t) + ", which has size " + std::to_string(n));
+      offset += (k < 0 ? k + n : k) * t->strides[axis];
+      ++axis;
+    }
+  }
+  while (axis < t->ndim()) keep();
+  out = make_view(t, std::move(sizes), std::move(strides), offset);
+  return true;
+}
+
+}  // namespace
+
+PyObject* subscript(PyObject* self, PyObject* index) {
+  return guarded([&]() -> PyObject* {
+    Ref<Tensor> t = ref_of(self);
+    bool recorded = modes.grad && (t->requires_grad() || (t->base && t->base->requires_grad()));
+    Ref<Tensor> view;
+    if (!t->symbolic() && is_basic(index) && !recorded && basic_view(t, index, view)) {
+      view->inference = view->inference || modes.inference;
+      return wrap(view);
+    }
+    return PyObject_CallFunctionObjArgs(known.getitem, self, index, nullptr);
+  });
+}
+
+int assign_subscript(PyObject* self, PyObject* index, PyObject* value) {
+  PyObject* r = guarded([&]() -> PyObject* {
+    if (!value) raise(ErrorKind::Argument, "elements of a tensor cannot be deleted");
+    return PyObject_CallFunctionObjArgs(known.setitem, self, index, value, nullptr);
+  });
+  Py_XDECREF(r);
+  return r ? 0 : -1;
+}
+
+}  // namespace thixo

@@ -1,0 +1,98 @@
+// The native side of a declaration in the operator table: binding of arguments, dispatch, recording.
+#pragma once
+#include <array>
+#include "../core/kernels.h"
+#include "python.h"
+
+namespace thixo {
+
+enum class Kind : uint8_t {
+  Tensor, Operand, Tensors, Int, Ints, Float, Scalar, Bool, Str, DType, Device, Generator, Any
+};
+enum class OpKind : uint8_t { Generic, Pointwise, View, Composite, Inplace };
+enum class ResultKind : uint8_t { Same, Float, Bool, Real };
+
+struct Param {
+  Object name;
+  std::string text;
+  Kind kind;
+  bool optional, has_default, keyword_only, rest;
+  Object fallback;
+};
+
+enum class From : uint8_t { Grad, Input, Output, Type, Needs };
+struct RuleArgument { From from; int index; };
+struct Rule {
+  Object function;
+  std::vector<int> serves;  // parameters whose gradients it returns
+  std::vector<RuleArgument> arguments;
+};
+
+using Results = std::vector<Ref<Tensor>>;
+struct Operator;
+using NativeCall = bool (*)(const Operator& op, PyObject* const* slots, Results& out);  // false: not this case
+
+struct Operator {
+  std::string name, full_name, grad_name;
+  Object doc, declaration, result_type;
+  OpKind kind;
+  OpKind base_kind;  // of the functional form, for in-place operators
+  std::vector<Param> params;
+  int outputs = 1;
+  bool many = false, random = false;
+  std::vector<Rule> rules;
+  std::vector<char> differentiable;
+  uint32_t dtypes = 0;
+  ResultKind result = ResultKind::Same;
+  std::vector<int> promotes;
+  Object infer, kernel, compose, geometry, scalar, check;
+  int grad_flag = -1;  // parameter requires_grad, for operators that make leaves
+  // First level: device and layout (one of them so far: the CPU, strided); second level: dtype.
+  std::array<Loop, kDTypes> loops{};
+  NativeCall native = nullptr;
+  PyObject* self = nullptr;  // the Python object, not owned
+};
+
+struct OperatorObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  Operator* op;
+};
+inline const Operator& operator_of(PyObject* o) { return *reinterpret_cast<OperatorObject*>(o)->op; }
+
+constexpr int kMaxParams = 16;
+// Arguments in signature order, owned.
+struct Slots {
+  std::array<PyObject*, kMaxParams> items{};
+  int count = 0;
+  Object out;
+  ~Slots() { for (int i = 0; i < count; ++i) Py_XDECREF(items[i]); }
+};
+
+void bind(const Operator& op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Slots& slots);
+PyObject* dispatch(const Operator& op, Slots& slots);
+PyObject* call_binary(PyObject* op, PyObject* a, PyObject* b);
+
+// Call an operator of the table from native code.
+PyObject* operator_named(const char* full_name);  // borrowed, cached
+Ref<Tensor> call_operator(const char* full_name, std::initializer_list<PyObject*> args);
+
+// ---- evaluation without the tape
+Results evaluate(const Operator& op, OpKind kind, PyObject* const* slots);
+Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* into);
+Results evaluate_generic(const Operator& op, PyObject* const* slots);
+Results evaluate_view(const Operator& op, PyObject* const* slots);
+bool meets_symbols(const Operator& op, PyObject* const* slots);
+
+// ---- the tape
+bool wants_tape(const Operator& op, PyObject* const* slots);
+Ref<Node> begin_record(const Operator& op, PyObject* const* slots, const Tensor* overwritten);
+void finish_record(const Ref<Node>& node, const Operator& op, const Results& results);
+void visit_node(Node* node, visitproc visit, void* arg, int& status);
+void visit_function_node(Node* node, visitproc visit, void* arg, int& status);
+Object saved_of(Node* node);  // for people who walk the graph
+
+NativeCall find_native(const std::string& name);
+void install_tape_operators();
+
+}  // namespace thixo

@@ -1,0 +1,147 @@
+// What every file of the binding shares: owned references, exceptions, the Tensor object.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL thixo_numpy
+#ifndef THIXO_IMPORTS_NUMPY
+#define NO_IMPORT_ARRAY
+#endif
+#include <numpy/arrayobject.h>
+
+#include "../core/engine.h"
+#include "../core/tape.h"
+#include "../core/tensor.h"
+
+namespace thixo {
+
+struct PythonError {};  // a Python exception is set; unwind to the border
+
+// An owned reference.
+class Object {
+  PyObject* p_ = nullptr;
+
+ public:
+  Object() = default;
+  Object(Object&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  Object(const Object& o) : p_(o.p_) { Py_XINCREF(p_); }
+  Object& operator=(Object o) noexcept { std::swap(p_, o.p_); return *this; }
+  ~Object() { Py_XDECREF(p_); }
+  static Object own(PyObject* p) {  // takes over a new reference; null means an exception
+    if (!p) throw PythonError();
+    Object o;
+    o.p_ = p;
+    return o;
+  }
+  static Object borrow(PyObject* p) { Py_XINCREF(p); Object o; o.p_ = p; return o; }
+  PyObject* get() const { return p_; }
+  PyObject* give() { return std::exchange(p_, nullptr); }
+  explicit operator bool() const { return p_ != nullptr; }
+};
+
+struct PyExternal final : External {
+  PyObject* object;
+  explicit PyExternal(PyObject* o) : object(Py_NewRef(o)) {}
+  ~PyExternal() override { Py_DECREF(object); }
+};
+
+struct TensorObject {
+  PyObject_HEAD
+  Tensor* tensor;  // owned
+  PyObject* dict;
+  PyObject* weakrefs;
+};
+
+extern PyTypeObject* tensor_type;
+extern PyTypeObject* operator_type;
+
+// Python objects the core needs, handed over once by `configure` (see module.cpp).
+struct Known {
+  PyObject* errors[9] = {};      // by ErrorKind
+  PyObject* dtypes[kDTypes] = {};
+  PyObject* dtype_class = nullptr;
+  PyObject* spec = nullptr;      // ops.base.Spec
+  PyObject* size = nullptr;      // tuple subclass of shapes
+  PyObject* dim = nullptr;       // shape.Dim
+  PyObject* device = nullptr;    // the CPU device object
+  PyObject* device_class = nullptr;
+  PyObject* generator_class = nullptr;
+  PyObject* load = nullptr;      // full name -> Operator
+  PyObject* getitem = nullptr;   // advanced indexing
+  PyObject* setitem = nullptr;
+  PyObject* trace = nullptr;     // see trace hooks in operator.h
+  PyObject* trace_inplace = nullptr;
+  PyObject* concretize = nullptr;
+  PyObject* match_symbolic = nullptr;
+  PyObject* run_kernel = nullptr;  // (kernel, arrays...) -> arrays
+  PyObject* run_scalar = nullptr;  // (scalar function, arrays...) -> array
+  std::string package;           // folder of the package: frames in it are not the user's
+};
+extern Known known;
+
+inline bool is_tensor(PyObject* o) { return PyObject_TypeCheck(o, tensor_type); }
+inline Tensor* tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
+inline Ref<Tensor> ref_of(PyObject* o) { return Ref<Tensor>(tensor_of(o)); }
+PyObject* wrap(Ref<Tensor> t);  // new reference; the same object for the same tensor
+PyObject* wrap_as(PyTypeObject* type, Ref<Tensor> t);
+
+inline PyObject* dtype_object(DType t) { return known.dtypes[code(t)]; }
+DType dtype_from(PyObject* o, const char* op);  // DType object, Python type or NumPy dtype
+
+void set_error(const Error& e);
+[[noreturn]] void raise(ErrorKind kind, const std::string& message);
+std::string text(PyObject* o);       // str(o), for messages
+std::string type_name(PyObject* o);  // its type's name
+
+// Runs a body at the border: C++ exceptions become Python ones.
+template <class F>
+PyObject* guarded(F&& body) {
+  try {
+    return body();
+  } catch (const PythonError&) {
+  } catch (const Error& e) {
+    set_error(e);
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& e) {
+    PyErr_SetString(PyExc_RuntimeError, e.what());
+  }
+  return nullptr;
+}
+
+// ---- shapes and numbers
+Object shape_tuple(const Tensor& t);  // symbolic sizes included
+Object dims_tuple(const Dims& d);
+Dims dims_from(PyObject* sequence, const char* what);
+struct Number {
+  DType category = DType::F32;  // Bool, I64, default float or its complex
+  int64_t i = 0;
+  uint64_t u = 0;
+  bool big = false;  // an int beyond int64, kept in u
+  std::complex<double> c = 0;
+};
+bool number_from(PyObject* o, Number& n);  // false if it is no number
+void store_number(const Number& n, DType dtype, void* element);
+PyObject* load_element(const void* element, DType dtype);
+
+// ---- source lines
+Source current_source();
+std::string source_text(const Source& s);
+
+// ---- NumPy
+PyObject* to_ndarray(const Ref<Tensor>& t);  // shares memory
+Ref<Tensor> from_ndarray(PyObject* array);   // shares memory
+PyArray_Descr* descr_of(DType t);            // new reference
+
+// ---- GIL
+struct WithoutGil {
+  PyThreadState* state;
+  explicit WithoutGil(bool go) : state(go ? PyEval_SaveThread() : nullptr) {}
+  ~WithoutGil() { if (state) PyEval_RestoreThread(state); }
+};
+constexpr int64_t kLongWork = 1 << 15;  // elements from which a kernel runs without the GIL
+
+[[noreturn]] void refuse_symbolic(const Tensor& t, const char* what);
+
+}  // namespace thixo

@@ -1,0 +1,248 @@
+// Nodes whose gradient rules are the declarations' own functions.
+#include "operator.h"
+
+namespace thixo {
+
+namespace {
+
+// One thing a rule asked for, as it was when the operation ran.
+struct Kept {
+  RuleArgument what;
+  Saved saved;                  // a tensor
+  std::vector<Saved> list;      // a list of tensors
+  bool is_list = false;
+  Object object;                // anything else
+};
+
+struct RuleNode final : Node {
+  Object owner;  // keeps the Operator alive
+  const Operator* op;
+  std::vector<Kept> kept;
+  std::vector<int> first_edge;  // by parameter; -1 where it takes no tensor
+  uint32_t active = 0;          // rules that are needed
+  bool released = false;
+
+  std::string name() const override { return op->grad_name; }
+
+  void release_saved() override {
+    released = true;
+    for (Kept& k : kept) {
+      k.saved.tensor = nullptr;
+      for (Saved& s : k.list) s.tensor = nullptr;
+    }
+  }
+
+  bool needs(int param) const {
+    int from = first_edge[param];
+    if (from < 0) return false;
+    int to = next_edge(param);
+    for (int e = from; e < to; ++e)
+      if (edges[e].node) return true;
+    return false;
+  }
+  int next_edge(int param) const {
+    for (size_t p = param + 1; p < first_edge.size(); ++p)
+      if (first_edge[p] >= 0) return first_edge[p];
+    return int(edges.size());
+  }
+
+  Kept* find(RuleArgument what) {
+    for (Kept& k : kept)
+      if (k.what.from == what.from && k.what.index == what.index) return &k;
+    return nullptr;
+  }
+
+  Object argument(RuleArgument what, std::vector<Ref<Tensor>>& gradients) {
+    if (what.from == From::Grad) {
+      if (!gradients[what.index]) gradients[what.index] = tape_operators.zeros(results[what.index]);
+      return Object::own(wrap(gradients[what.index]));
+    }
+    if (what.from == From::Needs) {
+      Object t = Object::own(PyTuple_New(Py_ssize_t(op->params.size())));
+      for (size_t i = 0; i < op->params.size(); ++i)
+        PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), PyBool_FromLong(needs(int(i))));
+      return t;
+    }
+    Kept* k = find(what);
+    if (k->is_list) {
+      Object list = Object::own(PyList_New(Py_ssize_t(k->list.size())));
+      for (size_t i = 0; i < k->list.size(); ++i)
+        PyList_SET_ITEM(list.get(), Py_ssize_t(i), wrap(unpack(k->list[i], this)));
+      return list;
+    }
+    if (k->object) return k->object;
+    return Object::own(wrap(unpack(k->saved, this)));
+  }
+
+  Ref<Tensor> gradient_from(PyObject* o) {
+    if (o == Py_None) return {};
+    if (!is_tensor(o))
+      raise(ErrorKind::Internal, op->name + ": a gradient rule returned " + type_name(o) + " in place of a Tensor");
+    return ref_of(o);
+  }
+
+  void take(int param, PyObject* value, std::vector<Ref<Tensor>>& out) {
+    int from = first_edge[param], to = next_edge(param);
+    if (op->params[param].kind != Kind::Tensors) {
+      if (edges[from].node) out[from] = gradient_from(value);
+      return;
+    }
+    if (value == Py_None) return;
+    Object fast = Object::own(PySequence_Fast(value, "a gradient rule for a list must return a list"));
+    if (PySequence_Fast_GET_SIZE(fast.get()) != to - from)
+      raise(ErrorKind::Internal, op->name + ": a gradient rule returned a list of the wrong length");
+    for (int e = from; e < to; ++e)
+      if (edges[e].node) out[e] = gradient_from(PySequence_Fast_GET_ITEM(fast.get(), e - from));
+  }
+
+  void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
+    if (released)
+      fail(ErrorKind::Autograd,
+           "backward: the graph was already freed by an earlier backward (at " + name() +
+               "); pass retain_graph=True to the first backward if you need two");
+    for (size_t r = 0; r < op->rules.size(); ++r) {
+      if (!(active >> r & 1)) continue;
+      const Rule& rule = op->rules[r];
+      std::vector<Object> keep;
+      std::vector<PyObject*> args;
+      for (RuleArgument a : rule.arguments) {
+        keep.push_back(argument(a, gradients));
+        args.push_back(keep.back().get());
+      }
+      Object value = Object::own(PyObject_Vectorcall(rule.function.get(), args.data(), args.size(), nullptr));
+      if (rule.serves.size() == 1) {
+        take(rule.serves[0], value.get(), out);
+        continue;
+      }
+      if (!PyTuple_Check(value.get()) || size_t(PyTuple_GET_SIZE(value.get())) != rule.serves.size())
+        raise(ErrorKind::Internal, op->name + ": its gradient rule must return a tuple of " +
+                                       std::to_string(rule.serves.size()));
+      for (size_t i = 0; i < rule.serves.size(); ++i)
+        take(rule.serves[i], PyTuple_GET_ITEM(value.get(), Py_ssize_t(i)), out);
+    }
+  }
+};
+
+bool differentiable_input(PyObject* o) {
+  Tensor* t = tensor_of(o);
+  return is_differentiable(t->dtype) && (t->requires_grad() || (t->base && t->base->requires_grad()));
+}
+
+Object spec_of(PyObject* o) {
+  if (!is_tensor(o)) return Object::borrow(Py_None);
+  Tensor* t = tensor_of(o);
+  Object shape = shape_tuple(*t);
+  return Object::own(PyObject_CallFunctionObjArgs(known.spec, shape.get(), dtype_object(t->dtype), nullptr));
+}
+
+}  // namespace
+
+bool wants_tape(const Operator& op, PyObject* const* slots) {
+  if (!modes.grad || op.rules.empty()) return false;
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    PyObject* o = slots[i];
+    if (is_tensor(o)) {
+      if (differentiable_input(o)) return true;
+    } else if (op.params[i].kind == Kind::Tensors && PyTuple_Check(o)) {
+      for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(o); ++k)
+        if (differentiable_input(PyTuple_GET_ITEM(o, k))) return true;
+    }
+  }
+  return false;
+}
+
+Ref<Node> begin_record(const Operator& op, PyObject* const* slots, const Tensor* overwritten) {
+  Ref<RuleNode> node = make<RuleNode>();
+  node->owner = Object::borrow(op.self);
+  node->op = &op;
+  node->source = current_source();
+  node->first_edge.assign(op.params.size(), -1);
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    PyObject* o = slots[i];
+    Kind kind = op.params[i].kind;
+    if (kind == Kind::Tensor || kind == Kind::Operand) {
+      node->first_edge[i] = int(node->edges.size());
+      bool counts = is_tensor(o) && is_differentiable(tensor_of(o)->dtype);
+      node->edges.push_back(counts ? gradient_edge(ref_of(o)) : Edge());
+    } else if (kind == Kind::Tensors && PyTuple_Check(o)) {
+      node->first_edge[i] = int(node->edges.size());
+      for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(o); ++k) {
+        PyObject* item = PyTuple_GET_ITEM(o, k);
+        node->edges.push_back(is_differentiable(tensor_of(item)->dtype) ? gradient_edge(ref_of(item)) : Edge());
+      }
+    }
+  }
+  for (size_t r = 0; r < op.rules.size(); ++r) {
+    bool needed = false;
+    for (int p : op.rules[r].serves) needed = needed || node->needs(p);
+    if (!needed) continue;
+    node->active |= 1u << r;
+    for (RuleArgument a : op.rules[r].arguments) {
+      if (a.from == From::Grad || a.from == From::Needs || node->find(a)) continue;
+      Kept k;
+      k.what = a;
+      PyObject* o = a.from == From::Output ? nullptr : slots[a.index];
+      if (a.from == From::Type) {
+        if (PyTuple_Check(o) && op.params[a.index].kind == Kind::Tensors) {
+          k.object = Object::own(PyList_New(PyTuple_GET_SIZE(o)));
+          for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+            PyList_SET_ITEM(k.object.get(), i, spec_of(PyTuple_GET_ITEM(o, i)).give());
+        } else {
+          k.object = spec_of(o);
+        }
+      } else if (a.from == From::Input) {
+        if (is_tensor(o)) {
+          // The tensor that is about to be overwritten must not keep itself alive through its own tape.
+          k.saved = tensor_of(o) == overwritten ? save_output(ref_of(o), -1) : save_input(ref_of(o));
+        } else if (op.params[a.index].kind == Kind::Tensors && PyTuple_Check(o)) {
+          k.is_list = true;
+          for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+            k.list.push_back(save_input(ref_of(PyTuple_GET_ITEM(o, i))));
+        } else {
+          k.object = Object::borrow(o);
+        }
+      }
+      node->kept.push_back(std::move(k));
+    }
+  }
+  return node;
+}
+
+void finish_record(const Ref<Node>& node, const Operator& op, const Results& results) {
+  auto* rules = static_cast<RuleNode*>(node.get());
+  for (const Ref<Tensor>& t : results) rules->results.push_back(result_type(*t));
+  for (Kept& k : rules->kept) {
+    if (k.what.from != From::Output) continue;
+    if (op.many) {
+      k.is_list = true;
+      for (size_t i = 0; i < results.size(); ++i) k.list.push_back(save_output(results[i], int(i)));
+    } else {
+      k.saved = save_output(results[k.what.index], k.what.index);
+    }
+  }
+}
+
+void visit_node(Node* node, visitproc visit, void* arg, int& status) {
+  auto* rules = dynamic_cast<RuleNode*>(node);
+  if (!rules) return visit_function_node(node, visit, arg, status);
+  for (Kept& k : rules->kept)
+    if (k.object && !status) status = visit(k.object.get(), arg);
+}
+
+Object saved_of(Node* node) {
+  Object dict = Object::own(PyDict_New());
+  auto* rules = dynamic_cast<RuleNode*>(node);
+  if (!rules) return dict;
+  std::vector<Ref<Tensor>> none;
+  for (Kept& k : rules->kept) {
+    std::string name;
+    if (k.what.from == From::Input) name = rules->op->params[k.what.index].text;
+    else if (k.what.from == From::Output) name = "result" + (k.what.index ? std::to_string(k.what.index) : "");
+    else continue;
+    Object value = rules->argument(k.what, none);
+    if (PyDict_SetItemString(dict.get(), name.c_str(), value.get()) < 0) throw PythonError();
+  }
+  return dict;
+}
+
+}  // namespace thixo

@@ -1,0 +1,226 @@
+// What the Python-free tape needs from the operator table, and the nodes for views of written memory.
+#include "operator.h"
+
+namespace thixo {
+
+namespace {
+
+Ref<Tensor> tape_add(const Ref<Tensor>& a, const Ref<Tensor>& b) {
+  Object x = Object::own(wrap(a)), y = Object::own(wrap(b));
+  return call_operator("add", {x.get(), y.get()});
+}
+void tape_add_(const Ref<Tensor>& a, const Ref<Tensor>& b) {
+  Object x = Object::own(wrap(a)), y = Object::own(wrap(b));
+  call_operator("add_", {x.get(), y.get()});
+}
+Ref<Tensor> tape_clone(const Ref<Tensor>& a) {
+  if (modes.grad || a->symbolic()) {
+    Object x = Object::own(wrap(a));
+    return call_operator("clone", {x.get()});
+  }
+  return contiguous_copy(*a, a->dtype);
+}
+Ref<Tensor> tape_zeros(const ResultType& type) {
+  if (type.value) {
+    Object value = Object::borrow(static_cast<PyExternal*>(type.value.get())->object);
+    Object like = Object::own(PyObject_GetAttrString(value.get(), "type"));
+    Object shape = Object::own(PyObject_GetAttrString(like.get(), "shape"));
+    Object kw = Object::own(Py_BuildValue("{s:O}", "dtype", dtype_object(type.dtype)));
+    Object args = Object::own(PyTuple_Pack(1, shape.get()));
+    Object made = Object::own(PyObject_Call(operator_named("zeros"), args.get(), kw.get()));
+    return ref_of(made.get());
+  }
+  return zeros(type.sizes, type.dtype);
+}
+
+// A rule may return a gradient that is still broadcast, wider, or complex for a real input.
+Ref<Tensor> tape_match(const Ref<Tensor>& grad, const ResultType& type, const Node& node) {
+  if (grad->symbolic() || type.value) {
+    if (!known.match_symbolic) return grad;
+    Object g = Object::own(wrap(grad));
+    Object shape;
+    if (type.value) {
+      Object like = Object::own(PyObject_GetAttrString(static_cast<PyExternal*>(type.value.get())->object, "type"));
+      shape = Object::own(PyObject_GetAttrString(like.get(), "shape"));
+    } else {
+      shape = dims_tuple(type.sizes);
+    }
+    Object r = Object::own(
+        PyObject_CallFunctionObjArgs(known.match_symbolic, g.get(), shape.get(), dtype_object(type.dtype), nullptr));
+    return ref_of(r.get());
+  }
+  Ref<Tensor> g = grad;
+  if (!(g->sizes == type.sizes)) {
+    int extra = g->ndim() - type.sizes.size();
+    bool fits = true;
+    Dims dims;
+    for (int i = 0; i < g->ndim() && extra >= 0; ++i) {
+      int64_t wanted = i < extra ? 1 : type.sizes[i - extra];
+      if (i < extra || (wanted == 1 && g->sizes[i] != 1)) dims.push_back(i);
+      else fits = fits && wanted == g->sizes[i];
+    }
+    if (extra < 0 || !fits) {  // smaller than the input: it must broadcast to it
+      Dims whole;
+      try { whole = broadcast(g->sizes, type.sizes, ""); } catch (const Error&) {}
+      if (!(whole == type.sizes))
+        fail(ErrorKind::Autograd, "backward: the gradient that reached " + node.name() + " is " + describe(*g) +
+                                      ", its result was " + short_name(type.dtype) + describe(type.sizes));
+      Object x = Object::own(wrap(g)), shape = dims_tuple(type.sizes);
+      g = call_operator("expand", {x.get(), shape.get()});
+    } else {
+      Object x = Object::own(wrap(g)), d = dims_tuple(dims), shape = dims_tuple(type.sizes);
+      if (!dims.empty()) {
+        g = call_operator("sum", {x.get(), d.get(), Py_True});
+        x = Object::own(wrap(g));
+      }
+      if (extra > 0) g = call_operator("reshape", {x.get(), shape.get()});
+    }
+  }
+  if (g->dtype != type.dtype) {
+    Object x = Object::own(wrap(g));
+    if (is_complex(g->dtype) && !is_complex(type.dtype)) {
+      g = call_operator("real", {x.get()});
+      x = Object::own(wrap(g));
+    }
+    if (g->dtype != type.dtype) g = call_operator("cast", {x.get(), dtype_object(type.dtype)});
+  }
+  return g;
+}
+
+bool tape_has_nan(const Ref<Tensor>& g) {
+  if (g->symbolic() || !is_differentiable(g->dtype)) return false;
+  Modes before = modes;
+  modes.grad = false;
+  Object x = Object::own(wrap(g));
+  Object nan = Object::own(wrap(call_operator("isnan", {x.get()})));
+  Ref<Tensor> any = call_operator("any", {nan.get()});
+  modes = before;
+  return *reinterpret_cast<bool*>(any->data());
+}
+
+bool tape_interrupted() {
+  if (PyErr_CheckSignals() < 0) throw PythonError();
+  return false;
+}
+
+// Python hooks around a node: pre(grads) -> grads or None, then apply, then post(inputs, outputs).
+void tape_around(Node& node, std::vector<Ref<Tensor>>& grads, std::vector<Ref<Tensor>>& out) {
+  PyObject* hooks = static_cast<PyExternal*>(node.node_hooks.get())->object;
+  auto tuple = [](const std::vector<Ref<Tensor>>& items) {
+    Object t = Object::own(PyTuple_New(Py_ssize_t(items.size())));
+    for (size_t i = 0; i < items.size(); ++i)
+      PyTuple_SET_ITEM(t.get(), Py_ssize_t(i), items[i] ? wrap(items[i]) : Py_NewRef(Py_None));
+    return t;
+  };
+  auto assign = [](PyObject* from, std::vector<Ref<Tensor>>& items) {
+    if (from == Py_None) return;
+    Object fast = Object::own(PySequence_Fast(is_tensor(from) ? PyTuple_Pack(1, from) : Py_NewRef(from), "a hook must return Tensors"));
+    if (size_t(PySequence_Fast_GET_SIZE(fast.get())) != items.size())
+      raise(ErrorKind::Autograd, "a hook returned " + std::to_string(PySequence_Fast_GET_SIZE(fast.get())) +
+                                     " gradients where " + std::to_string(items.size()) + " are needed");
+    for (size_t i = 0; i < items.size(); ++i) {
+      PyObject* o = PySequence_Fast_GET_ITEM(fast.get(), Py_ssize_t(i));
+      items[i] = o == Py_None ? Ref<Tensor>() : is_tensor(o) ? ref_of(o) : (raise(ErrorKind::Autograd, "a hook must return Tensors"), Ref<Tensor>());
+    }
+  };
+  Object given = tuple(grads);
+  Object before = Object::own(PyObject_CallMethod(hooks, "before", "O", given.get()));
+  assign(before.get(), grads);
+  Object used = tuple(grads);
+  node.apply(grads, out);
+  Object made = tuple(out);
+  Object after = Object::own(PyObject_CallMethod(hooks, "after", "OO", made.get(), used.get()));
+  assign(after.get(), out);
+}
+
+// ---- windows: thixo.autograd.windows says in public operators how a strided window reads and writes
+
+PyObject* windows(const char* name) {
+  static PyObject* module = nullptr;
+  if (!module) module = PyImport_ImportModule("thixo.autograd.windows");
+  if (!module) throw PythonError();
+  return Object::own(PyObject_GetAttrString(module, name)).give();
+}
+
+Object geometry_of(const Tensor& t) {
+  Object sizes = dims_tuple(t.sizes), strides = dims_tuple(t.strides);
+  return Object::own(Py_BuildValue("(OOL)", sizes.get(), strides.get(), (long long)t.offset));
+}
+
+// The gradient of looking at a base through a window.
+struct WindowNode final : Node {
+  Object base, view;
+  std::string name() const override { return "AsStridedBackward"; }
+  void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
+    Object spread = Object::own(windows("spread"));
+    Object g = Object::own(wrap(gradients[0]));
+    Object r = Object::own(PyObject_CallFunctionObjArgs(spread.get(), g.get(), base.get(), view.get(), nullptr));
+    out[0] = ref_of(r.get());
+  }
+};
+
+// The gradient of a base after an in-place operation on a window of it.
+struct WriteNode final : Node {
+  Object base, view;
+  Ref<Node> inner;  // the operation; its first edge was the window's old value
+  std::string name() const override { return "CopySlices"; }
+  void release_saved() override { inner->release_saved(); }
+  void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
+    Object read = Object::own(windows("read")), write = Object::own(windows("write"));
+    Object g = Object::own(wrap(gradients[0]));
+    Object part = Object::own(PyObject_CallFunctionObjArgs(read.get(), g.get(), base.get(), view.get(), nullptr));
+    std::vector<Ref<Tensor>> in{ref_of(part.get())}, made(inner->edges.size());
+    inner->apply(in, made);
+    if (!edges[0].node) {
+      for (size_t i = 1; i < made.size(); ++i) out[i] = made[i];
+      return;
+    }
+    Object old = made[0] ? Object::own(wrap(tape_match(made[0], inner->results[0], *inner))) : Object::borrow(Py_None);
+    Object r = Object::own(
+        PyObject_CallFunctionObjArgs(write.get(), g.get(), old.get(), base.get(), view.get(), nullptr));
+    out[0] = ref_of(r.get());
+    for (size_t i = 1; i < made.size(); ++i) out[i] = made[i];
+  }
+};
+
+Ref<Node> make_window(const Ref<Tensor>& base, const Tensor& view) {
+  Ref<WindowNode> node = make<WindowNode>();
+  node->edges.push_back(gradient_edge(base));
+  node->results.push_back(result_type(view));
+  node->base = geometry_of(*base);
+  node->view = geometry_of(view);
+  node->source = current_source();
+  return node;
+}
+
+Ref<Node> make_write(const Ref<Tensor>& base, const Ref<Tensor>& view, const Ref<Node>& written) {
+  Ref<WriteNode> node = make<WriteNode>();
+  node->edges.push_back(gradient_edge(base));
+  for (size_t i = 1; i < written->edges.size(); ++i) node->edges.push_back(written->edges[i]);
+  node->results.push_back(result_type(*base));
+  node->base = geometry_of(*base);
+  node->view = geometry_of(*view);
+  node->inner = written;
+  node->source = current_source();
+  return node;
+}
+
+}  // namespace
+
+void install_tape_operators() {
+  tape_operators.add = tape_add;
+  tape_operators.add_ = tape_add_;
+  tape_operators.clone = tape_clone;
+  tape_operators.zeros = tape_zeros;
+  tape_operators.match = tape_match;
+  tape_operators.source_text = source_text;
+  tape_operators.has_nan = tape_has_nan;
+  tape_operators.around = tape_around;
+  tape_operators.interrupted = tape_interrupted;
+  view_nodes.window = make_window;
+  view_nodes.write = make_write;
+  source_hooks.retain = [](void* p) { Py_INCREF(static_cast<PyObject*>(p)); };
+  source_hooks.release = [](void* p) { Py_DECREF(static_cast<PyObject*>(p)); };
+}
+
+}  // namespace thixo

@@ -1,0 +1,53 @@
+// Intrusive reference counting: one word inside the object, a pointer-sized handle.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace thixo {
+
+struct Counted {
+  std::atomic<uint32_t> references{0};
+  Counted() = default;
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  virtual ~Counted() = default;
+  virtual void destroy() { delete this; }  // overridden where memory or recursion needs care
+};
+
+inline void retain(Counted* p) { p->references.fetch_add(1, std::memory_order_relaxed); }
+inline void release(Counted* p) {
+  // The last owner need not pay for an atomic subtraction.
+  if (p->references.load(std::memory_order_acquire) == 1 ||
+      p->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    p->destroy();
+}
+
+template <class T>
+class Ref {
+  T* p_ = nullptr;
+
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  explicit Ref(T* p) : p_(p) { if (p_) retain(p_); }
+  Ref(const Ref& o) : p_(o.p_) { if (p_) retain(p_); }
+  Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
+  template <class U> Ref(const Ref<U>& o) : p_(o.get()) { if (p_) retain(p_); }
+  ~Ref() { if (p_) release(p_); }
+  Ref& operator=(Ref o) noexcept { std::swap(p_, o.p_); return *this; }
+  T* get() const { return p_; }
+  T* operator->() const { return p_; }
+  T& operator*() const { return *p_; }
+  explicit operator bool() const { return p_ != nullptr; }
+  bool operator==(const Ref& o) const { return p_ == o.p_; }
+  T* detach() { return std::exchange(p_, nullptr); }  // hands over the reference
+  static Ref adopt(T* p) { Ref r; r.p_ = p; return r; }
+};
+
+template <class T, class... A>
+Ref<T> make(A&&... a) { return Ref<T>(new T(std::forward<A>(a)...)); }
+
+inline bool is_unique(const Counted* p) { return p->references.load(std::memory_order_acquire) == 1; }
+
+}  // namespace thixo

@@ -1,0 +1,107 @@
+// The tape: nodes that know how to turn gradients of results into gradients of inputs.
+#pragma once
+#include <vector>
+#include "tensor.h"
+
+namespace thixo {
+
+struct Edge {
+  Ref<Node> node;      // null: this input needs no gradient
+  uint32_t input = 0;  // which of that node's results the gradient belongs to
+};
+
+// What is known of a forward result: the gradient that arrives for it is made to match.
+struct ResultType {
+  DType dtype = DType::F32;
+  Dims sizes;
+  Ref<External> value;  // symbolic results carry their type here
+};
+
+// A function on one gradient: a user's hook, or the keeper of a non-leaf's .grad.
+struct GradHook : Counted {
+  uint32_t output = 0;       // of which result of its node
+  Tensor* target = nullptr;  // retain_grad: where to keep it; cleared by the tensor when it dies
+  virtual Ref<Tensor> call(const Ref<Tensor>& grad);
+};
+
+struct Node : Counted {
+  uint64_t sequence;  // creation order; backward runs the newest first
+  std::vector<Edge> edges;
+  std::vector<ResultType> results;
+  Source source;
+  std::vector<Ref<GradHook>> hooks;  // run on the gradients of results before apply
+  Ref<External> node_hooks;          // the binding's hooks around apply
+
+  Node();
+  ~Node() override;
+  void destroy() override;  // iterative: a tape may be a million nodes deep
+
+  // gradients[i] belongs to results[i] and may be null. Fills one gradient (or null) for each edge.
+  virtual void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) = 0;
+  virtual std::string name() const = 0;
+  virtual void release_saved() {}  // drop what was kept for backward
+};
+
+// Adds to a leaf's .grad.
+struct AccumulateGrad final : Node {
+  Ref<Tensor> variable;
+  explicit AccumulateGrad(const Ref<Tensor>& variable);
+  ~AccumulateGrad() override;
+  void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override;
+  std::string name() const override { return "AccumulateGrad"; }
+};
+
+// A tensor kept for backward, with the version it had.
+struct Saved {
+  Ref<Tensor> tensor;
+  uint32_t version = 0;
+  int32_t output = -1;  // >= 0: it is that result of its own node, kept without its history
+};
+Saved save_input(const Ref<Tensor>& t);
+Saved save_output(const Ref<Tensor>& t, int output);
+// The tensor, history restored; throws if it has been overwritten or released.
+Ref<Tensor> unpack(const Saved& saved, Node* node);
+
+// What the tape needs from operators; the binding fills these in with the operators of the table.
+struct TapeOperators {
+  Ref<Tensor> (*add)(const Ref<Tensor>&, const Ref<Tensor>&) = nullptr;
+  void (*add_)(const Ref<Tensor>&, const Ref<Tensor>&) = nullptr;
+  Ref<Tensor> (*clone)(const Ref<Tensor>&) = nullptr;
+  Ref<Tensor> (*zeros)(const ResultType&) = nullptr;
+  Ref<Tensor> (*match)(const Ref<Tensor>&, const ResultType&, const Node&) = nullptr;  // sum, cast, real
+  std::string (*source_text)(const Source&) = nullptr;
+  bool (*has_nan)(const Ref<Tensor>&) = nullptr;
+  void (*around)(Node&, std::vector<Ref<Tensor>>&, std::vector<Ref<Tensor>>&) = nullptr;  // node_hooks
+  bool (*interrupted)() = nullptr;
+};
+extern TapeOperators tape_operators;
+
+// ---- switches of the current thread
+struct Modes {
+  bool grad = true;
+  bool inference = false;
+  bool anomaly = false;
+};
+extern thread_local Modes modes;
+
+bool needs_tape(const Tensor& t);  // grad mode is on and t requires a gradient
+Edge gradient_edge(const Ref<Tensor>& t);
+ResultType result_type(const Tensor& t);
+// Makes t the given result of node.
+void set_history(const Ref<Tensor>& t, const Ref<Node>& node, uint32_t output);
+// Called before an in-place write: refuses leaves that require a gradient, inference tensors, overlaps.
+void check_inplace(const Tensor& t, const char* op, bool records);
+void bump_version(Tensor& t, Source source);
+const Ref<Node>& current_grad_fn(const Ref<Tensor>& t);  // views made before a write look at their base again
+std::string saved_message(const Saved& saved, const Node* node);
+
+// Remade views and writes through views need rules for strided windows; the binding makes these nodes.
+struct ViewNodes {
+  Ref<Node> (*window)(const Ref<Tensor>& base, const Tensor& view) = nullptr;
+  Ref<Node> (*write)(const Ref<Tensor>& base, const Ref<Tensor>& view, const Ref<Node>& written) = nullptr;
+};
+extern ViewNodes view_nodes;
+// After an in-place write recorded as `node`: t, and the base it is a view of, get new histories.
+void rebase_history(const Ref<Tensor>& t, const Ref<Node>& node);
+
+}  // namespace thixo

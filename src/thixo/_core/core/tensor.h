@@ -1,0 +1,110 @@
+// Tensor: a typed, strided window on a reference-counted storage, with its place on the tape.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+#include "array.h"
+#include "counted.h"
+#include "dims.h"
+#include "dtype.h"
+#include "error.h"
+#include "source.h"
+
+namespace thixo {
+
+struct Node;
+struct GradHook;
+
+// Something the core carries but does not understand (a Python object).
+struct External : Counted {};
+
+// Bytes, who gives them back, and how often they were written.
+struct Storage : Counted {
+  char* data = nullptr;
+  size_t bytes = 0;
+  uint32_t version = 0;      // grows with every in-place write by any tensor that shares these bytes
+  bool writable = true;
+  Source last_write;
+  void (*free)(Storage*) = nullptr;
+  void* context = nullptr;   // for `free`
+  void* stream = nullptr;    // for devices that queue work; unused on the CPU
+  void* event = nullptr;
+
+  ~Storage() override { if (free) free(this); }
+  void destroy() override;
+  static Ref<Storage> allocate(size_t bytes);
+};
+
+struct Autograd;
+
+struct Tensor : Counted {
+  Ref<Storage> storage;  // null for a symbolic tensor
+  int64_t offset = 0;    // elements from the storage's start to element [0, 0, ...]
+  int64_t numel = 1;
+  DType dtype = DType::F32;
+  bool inference = false;      // made in inference mode: never part of a tape
+  bool hidden_writes = false;  // made by `.data`: its writes are not counted
+  bool untracked_view = false;  // a view made where gradients were off
+  uint32_t view_version = 0;   // storage version at which a view's grad_fn was made
+  Dims sizes;
+  Dims strides;           // in elements
+  Ref<Tensor> base;       // what this is a view of; the root, never a view itself
+  Autograd* autograd = nullptr;
+  Ref<External> value;    // a symbolic tensor's graph value
+  void* wrapper = nullptr;  // the Python object, not owned; null when there is none
+
+  ~Tensor() override;
+  void destroy() override;
+  static void* operator new(size_t bytes);
+  static void operator delete(void* p);
+
+  int ndim() const { return sizes.size(); }
+  bool symbolic() const { return bool(value); }
+  char* data() const { return storage->data + offset * item_size(dtype); }
+  bool is_contiguous() const;
+  bool requires_grad() const;
+  bool is_leaf() const;
+  Autograd& grad_state();  // made on first use
+};
+
+// What only tensors with a gradient need.
+struct Autograd {
+  bool requires_grad = false;  // for leaves; others require one because they have a grad_fn
+  bool retains_grad = false;
+  uint32_t output = 0;         // which result of grad_fn
+  Ref<Node> grad_fn;
+  Ref<Tensor> grad;
+  Node* accumulator = nullptr;  // leaf: the node that adds to grad; it clears this when it dies
+  std::vector<Ref<GradHook>> hooks;        // leaf: run on the gradient before it is added
+  std::vector<Ref<GradHook>> after_hooks;  // leaf: run when grad has been added to
+  Ref<GradHook> retainer;                  // non-leaf with retain_grad
+};
+
+// ---- making tensors
+Dims contiguous_strides(const Dims& sizes);
+int64_t checked_numel(const Dims& sizes, DType dtype, const char* op);
+Ref<Tensor> empty(const Dims& sizes, DType dtype);
+Ref<Tensor> empty_strided(const Dims& sizes, const Dims& strides, DType dtype);
+Ref<Tensor> zeros(const Dims& sizes, DType dtype);
+// A window on the same storage; `base` is set. Bounds are checked.
+Ref<Tensor> make_view(const Ref<Tensor>& from, Dims sizes, Dims strides, int64_t offset);
+// The same window without tape or view relation (shares the storage and so its version).
+Ref<Tensor> alias(const Tensor& t);
+Ref<Tensor> contiguous_copy(const Tensor& t, DType dtype);
+
+// ---- shapes
+Dims broadcast(const Dims& a, const Dims& b, const char* op);
+Dims expanded_strides(const Tensor& t, const Dims& sizes);  // strides that broadcast t to sizes
+bool view_strides(const Dims& sizes, const Dims& strides, const Dims& wanted, Dims& out);
+bool may_overlap(const Tensor& a, const Tensor& b);     // their bytes can intersect
+bool same_elements(const Tensor& a, const Tensor& b);   // exactly the same window
+bool has_internal_overlap(const Tensor& t);
+std::string describe(const Tensor& t);                  // "f32[2,3]"
+std::string describe(const Dims& sizes);                // "[2,3]"
+
+// A kernel's view of a tensor. The byte strides live in `strides`, which must outlive the Array.
+Array as_array(const Tensor& t, const Dims& sizes, const Dims& strides, Dims& byte_strides);
+Array as_array(const Tensor& t, Dims& byte_strides);
+
+}  // namespace thixo
