@@ -6,9 +6,11 @@ binding learns the Python objects it speaks of: error classes, dtypes, devices, 
 
 import os
 
-from thixo import device, dtype, errors, shape
+from thixo import errors, shape
 from thixo._core._native import *  # noqa: F403
 from thixo._core._native import Tensor, configure, set_default_float
+from thixo.device import device
+from thixo.dtype import ALL, default_listeners
 
 __all__ = ["Tensor", "Size"]
 
@@ -50,10 +52,10 @@ configure(
         errors.OutOfMemory,
         errors.InternalError,
     ),
-    dtypes=dtype.ALL,
+    dtypes=ALL,
     dim=shape.Dim,
     size=Size,
-    device=device.device("cpu"),
-    device_class=device.device,
+    device=device("cpu"),
+    device_class=device,
 )
-dtype.default_listeners.append(set_default_float)
+default_listeners.append(set_default_float)

@@ -10,25 +10,37 @@ namespace thixo {
 
 namespace {
 
-// Dead objects of one size, kept per thread: a tensor is made and dropped for every operation.
-template <int kMax>
+// Dead objects of one size, kept per thread and chained through their own memory: a tensor is made and
+// dropped for every operation.
 struct FreeList {
-  void* items[kMax];
+  static constexpr int kMost = 256;
+  void* first = nullptr;
   int count = 0;
-  bool closed = false;  // the thread is ending
   ~FreeList() {
-    closed = true;
-    while (count) ::operator delete(items[--count]);
+    while (first) {
+      void* next = *static_cast<void**>(first);
+      ::operator delete(first);
+      first = next;
+    }
+    count = kMost;  // whatever comes later is given back at once
   }
-  void* take(size_t bytes) { return count ? items[--count] : ::operator new(bytes); }
+  void* take(size_t bytes) {
+    if (!first) return ::operator new(bytes);
+    void* p = first;
+    first = *static_cast<void**>(p);
+    --count;
+    return p;
+  }
   void give(void* p) {
-    if (!closed && count < kMax) items[count++] = p;
-    else ::operator delete(p);
+    if (count >= kMost) return ::operator delete(p);
+    *static_cast<void**>(p) = first;
+    first = p;
+    ++count;
   }
 };
 
-thread_local FreeList<256> tensor_memory;
-thread_local FreeList<256> storage_memory;
+thread_local FreeList tensor_memory;
+thread_local FreeList storage_memory;
 
 }  // namespace
 

@@ -1,0 +1,208 @@
+"""autograd.Function: an operation with the user's own forward and backward."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from thixo import _core
+from thixo._core import Tensor
+from thixo.autograd.modes import no_grad
+from thixo.errors import AutogradError, describe
+from thixo.ops import public as tx
+
+
+class FunctionCtx:
+    """What `forward` leaves for `backward`."""
+
+    def __init__(self, function: type["Function"]) -> None:
+        self._name = function.__name__ + "Backward"
+        self._function = function
+        self._node: Any = None
+        self._to_save: tuple[Any, ...] = ()
+        self._dirty: tuple[Tensor, ...] = ()
+        self._non_differentiable: tuple[Tensor, ...] = ()
+        self._materialize = True
+        self._result_types: list[Any] = []
+        self._positions: list[int] = []
+        self._count = 0
+        self.needs_input_grad: tuple[bool, ...] = ()
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors (inputs, results or others) for backward; overwriting them is noticed."""
+        for t in tensors:
+            if t is not None and not isinstance(t, Tensor):
+                raise AutogradError(
+                    f"{self._name}: save_for_backward takes Tensors, got {describe(t)}; keep other "
+                    "values as attributes of ctx"
+                )
+        self._to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept."""
+        if self._node is None:
+            return self._to_save
+        return _core.load_function(self._node)
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs forward changed in place."""
+        self._dirty = tensors
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which results have no gradient."""
+        self._non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether backward gets zeros (the default) or None for results that were not used."""
+        self._materialize = value
+
+    def _run_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self._materialize:
+            grads = tuple(
+                tx.zeros(shape, dtype=dtype) if g is None and shape is not None else g
+                for g, (shape, dtype) in zip(grads, self._result_types, strict=True)
+            )
+        made = self._function.backward(self, *grads)
+        made = made if isinstance(made, tuple) else (made,)
+        if len(made) > self._count and all(g is None for g in made[self._count :]):
+            made = made[: self._count]
+        if len(made) != self._count:
+            raise AutogradError(
+                f"{self._name}: backward returned {len(made)} gradients for {self._count} arguments of "
+                "forward; return None for arguments without a gradient"
+            )
+        for i, g in enumerate(made):
+            if g is not None and not isinstance(g, Tensor):
+                raise AutogradError(
+                    f"{self._name}: backward must return Tensors or None, gradient {i} is "
+                    f"{describe(g)}"
+                )
+        return tuple(made[i] for i in self._positions)
+
+
+class Function:
+    """Subclass with static `forward(ctx, ...)` and `backward(ctx, ...)`; call it by `apply`.
+
+    >>> import thixo as tx
+    >>> class Square(tx.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, g):
+    ...         (x,) = ctx.saved_tensors
+    ...         return 2 * x * g
+    >>> x = tx.tensor(3.0, requires_grad=True)
+    >>> Square.apply(x).backward(); x.grad
+    tensor(6.)
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
+        """Compute the result; keep in ctx what backward needs."""
+        raise AutogradError("this Function has no forward; define it as a staticmethod")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """One gradient, or None, for each argument of forward."""
+        raise AutogradError("this Function has no backward; define it as a staticmethod")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward and record backward."""
+        ctx = FunctionCtx(cls)
+        ctx._count = len(args)
+        ctx._positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        inputs = tuple(args[i] for i in ctx._positions)
+        records = _core.is_grad_enabled() and any(t.requires_grad for t in inputs)
+        ctx.needs_input_grad = tuple(
+            records and isinstance(a, Tensor) and a.requires_grad for a in args
+        )
+        node = _core.function_node(ctx, inputs) if records else None
+        with no_grad():
+            if cls.__dict__.get("setup_context") is not None or hasattr(cls, "setup_context"):
+                result = cls.forward(*args, **kwargs)
+                cls.setup_context(ctx, args, result)  # type: ignore[attr-defined]
+            else:
+                result = cls.forward(ctx, *args, **kwargs)
+        if not records:
+            return result
+        single = not isinstance(result, tuple)
+        outputs = (result,) if single else result
+        outputs = tuple(ctx._own(o, inputs) for o in outputs)
+        ctx._result_types = [
+            (tuple(o.shape), o.dtype) if isinstance(o, Tensor) else (None, None) for o in outputs
+        ]
+        differentiable = tuple(
+            isinstance(o, Tensor)
+            and (o.dtype.is_floating_point or o.dtype.is_complex)
+            and not any(o is n for n in ctx._non_differentiable)
+            for o in outputs
+        )
+        dirty = tuple(any(o is d for d in ctx._dirty) for o in outputs)
+        ctx._node = node
+        which = tuple(
+            next((i for i, o in enumerate(outputs) if o is t), -1) for t in ctx._to_save
+        )
+        _core.save_function(node, ctx._to_save, which)
+        _core.attach_function(node, outputs, differentiable, dirty)
+        ctx._to_save = ()
+        return outputs[0] if single else outputs
+
+
+def _own(self: FunctionCtx, output: Any, inputs: tuple[Tensor, ...]) -> Any:
+    """An input returned as it is must not become its own history: hand out a view of it."""
+    if isinstance(output, Tensor) and any(output is i for i in inputs):
+        if any(output is d for d in self._dirty):
+            return output
+        return output.detach()
+    return output
+
+
+FunctionCtx._own = _own  # type: ignore[attr-defined]
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a backward that cannot be differentiated again: a second order is then a clear error.
+
+    >>> import thixo as tx
+    >>> class Exp(tx.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         y = x.exp(); ctx.save_for_backward(y); return y
+    ...     @staticmethod
+    ...     @tx.autograd.function.once_differentiable
+    ...     def backward(ctx, g):
+    ...         return g * ctx.saved_tensors[0]
+    """
+
+    @functools.wraps(function)
+    def wrapped(ctx: Any, *grads: Any) -> Any:
+        recorded = _core.is_grad_enabled() and any(
+            isinstance(g, Tensor) and g.requires_grad for g in grads
+        )
+        with no_grad():
+            made = function(ctx, *grads)
+        if not recorded and not (_core.is_grad_enabled() and any(ctx.needs_input_grad)):
+            return made
+        outputs = made if isinstance(made, tuple) else (made,)
+        marked = tuple(_Refuse.apply(ctx._name, *grads, g) if isinstance(g, Tensor) else g for g in outputs)
+        return marked if isinstance(made, tuple) else marked[0]
+
+    return wrapped
+
+
+class _Refuse(Function):
+    """Passes a value on; its own gradient is an error."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, *tensors: Any) -> Any:
+        ctx.name = name
+        return tensors[-1].clone()
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        raise AutogradError(
+            f"{ctx.name}: its backward is marked once_differentiable and cannot be differentiated again"
+        )
