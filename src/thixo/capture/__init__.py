@@ -1,0 +1,1 @@
+"""From running programs to graphs: tracing records what operators are called with."""

@@ -1,0 +1,237 @@
+"""Views and writes in a pure graph.
+
+Inside of a graph nothing is written. A symbolic tensor is a box that denotes a value; a write makes a
+new value and points the box at it. Views share boxes' fate: a write through a view is put back into
+what it is a view of, up to the root, and every living view of that root is looked at anew.
+"""
+
+import inspect
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from thixo import _core
+from thixo.errors import DTypeError, ShapeError, ThixoError, TraceError, describe
+from thixo.graph.ir import Node, same_shape
+from thixo.ops.base import Spec
+
+
+class ViewRecord:
+    """How a symbolic tensor came to be a view: the operator and its arguments."""
+
+    __slots__ = ("args", "op", "output", "parent", "ref")
+
+    def __init__(self, tensor: Any, op: Any, args: Sequence[Any], output: int) -> None:
+        self.ref = weakref.ref(tensor)
+        self.op = op
+        self.parent = args[0]
+        self.args = tuple(args[1:])
+        self.output = output  # which of the operator's results it is
+
+    def look_again(self) -> Any:
+        """The view of what the parent is now."""
+        positional, named = _call(self.op, (self.parent, *self.args))
+        made = self.op.operator(*positional, **named)
+        return made[self.output] if isinstance(made, tuple | list) else made
+
+
+class Aliases:
+    """Who is a view of whom in one trace."""
+
+    def __init__(self, trace: Any) -> None:
+        self.trace = trace
+        self.records: dict[int, ViewRecord] = {}  # id of a view
+        self.families: dict[int, list[ViewRecord]] = {}  # id of a root -> its views, oldest first
+        self.looking_again = False
+
+    def results(self, op: Any, args: Sequence[Any], node: Node) -> list[Any]:
+        """The symbolic tensors of a node's results, remembered where they are views."""
+        from thixo.capture.trace import make_symbolic
+
+        if not self._is_view(op, args, node):
+            return [make_symbolic(v) for v in node.outputs]
+        tensors = []
+        for output, value in enumerate(node.outputs):
+            tensor = make_symbolic(value, _view_strides(op, args, node))
+            tensors.append(tensor)
+            if not self.looking_again:
+                self._remember(tensor, ViewRecord(tensor, op, args, output))
+        return tensors
+
+    def _is_view(self, op: Any, args: Sequence[Any], node: Node) -> bool:
+        if not args or not isinstance(args[0], _core.Tensor):
+            return False
+        if op.kind == "view":
+            return True
+        return op.full_name == "reshape" and _view_strides(op, args, node) is not None
+
+    def _remember(self, tensor: Any, record: ViewRecord) -> None:
+        key = id(tensor)
+        family = self.families.setdefault(id(self._root(record.parent)), [])
+        self.records[key] = record
+        family.append(record)
+
+        def forget(_: Any) -> None:
+            if self.records.get(key) is record:
+                del self.records[key]
+            if record in family:
+                family.remove(record)
+
+        record.ref = weakref.ref(tensor, forget)
+
+    def _root(self, tensor: Any) -> Any:
+        record = self.records.get(id(tensor))
+        while record is not None:
+            tensor = record.parent
+            record = self.records.get(id(tensor))
+        return tensor
+
+    # ---- writing
+
+    def write(self, op: Any, args: Sequence[Any]) -> None:
+        """An in-place operator: the functional result becomes what its first argument denotes."""
+        target = args[0]
+        before = self._ghost(target)
+        positional, named = _call(op, (before, *args[1:]))
+        result = op.operator(*positional, **named)
+        self.assign(target, _fitted(op, result, target))
+
+    def assign(self, target: Any, result: Any) -> None:
+        """Let a tensor denote a new value, and with it all that shares its memory."""
+        self._refuse_shared_capture(target)
+        node, current = target, result
+        record = self.records.get(id(node))
+        while record is not None:
+            node, current = record.parent, self._put_back(record, current)
+            record = self.records.get(id(node))
+        self._point(node, current)
+        self.looking_again = True
+        try:
+            for view in list(self.families.get(id(node), ())):
+                tensor = view.ref()
+                if tensor is not None:
+                    self._point(tensor, view.look_again())
+        finally:
+            self.looking_again = False
+
+    def _point(self, tensor: Any, new: Any) -> None:
+        if tensor._value is None:
+            self.trace.value_of(tensor)  # a captured tensor: a constant first, then changed
+        if _core.is_grad_enabled():
+            _core.become(tensor, new)
+        else:
+            _core.set_value(tensor, new._value)
+
+    def _ghost(self, tensor: Any) -> Any:
+        """The same value and history in a box of its own, which no later write will reach."""
+        from thixo.capture.trace import make_symbolic
+
+        ghost = make_symbolic(self.trace.value_of(tensor))
+        if tensor._value is not None:
+            _core.become(ghost, tensor)
+        return ghost
+
+    def _put_back(self, view: ViewRecord, new: Any) -> Any:
+        """The parent after its view became `new`."""
+        from thixo.ops import public
+
+        parent, op = self._ghost(view.parent), view.op
+        scatter = public.find(f"{op.full_name}_scatter")
+        if scatter is not None:
+            positional, named = _call(op, (parent, *view.args))
+            return scatter(parent, new, *positional[1:], **named)
+        inverse = _inverse(op, parent, view.args, new)
+        if inverse is None:
+            raise TraceError(
+                f"trace: a write through {op.full_name} of {describe(parent)} has no pure form; "
+                "write to the tensor itself, or to a slice of it"
+            )
+        return inverse
+
+    def _refuse_shared_capture(self, target: Any) -> None:
+        root = self._root(target)
+        if root._value is not None and id(root) not in self.trace.constants:
+            return
+        for other, _ in self.trace.constants.values():
+            if other is not root and _share_memory(other, root):
+                raise TraceError(
+                    f"trace: {describe(root)}, which is written, shares memory with another tensor that "
+                    "is captured; capture only one of them"
+                )
+
+
+def _call(op: Any, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    from thixo.graph.operators import call_arguments
+
+    return call_arguments(op, args)
+
+
+def _fitted(op: Any, result: Any, target: Any) -> Any:
+    """A functional result in the shape and dtype of what it is written into."""
+    from thixo.ops import public as tx
+
+    name = op.sig.name + "_"
+    if result.dtype is not target.dtype:
+        if _category(result.dtype) > _category(target.dtype) and op.sig.name != "copy":
+            raise DTypeError(
+                f"{name}: the result is {result.dtype.short}, which cannot be written into a tensor of "
+                f"{target.dtype.short}; use the out-of-place operation"
+            )
+        result = tx.to(result, target.dtype)
+    if not same_shape(tuple(result.shape), tuple(target.shape)):
+        try:
+            result = tx.expand(result, tuple(target.shape))
+        except ThixoError:
+            raise ShapeError(
+                f"{name}: the result is {describe(result)} and cannot be written into "
+                f"{describe(target)}"
+            ) from None
+    return result
+
+
+def _category(dtype: Any) -> int:
+    return "biufc".index(dtype.kind) - (dtype.kind in "ufc")
+
+
+def _inverse(op: Any, parent: Any, args: Sequence[Any], new: Any) -> Any:
+    """For a view that shows every element once: its gradient rule puts them back."""
+    from thixo.shape import numel
+
+    rule = getattr(op, "vjp", None)
+    count, whole = numel(tuple(new.shape)), numel(tuple(parent.shape))
+    if rule is None or op.full_name == "expand" or not same_shape((count,), (whole,)):
+        return None
+    given = dict(zip((p.name for p in op.sig.params[1:]), args, strict=True))
+    given["g"] = new
+    given[f"{op.sig.params[0].name}_type"] = Spec(tuple(parent.shape), parent.dtype)
+    return rule(**{name: given[name] for name in inspect.signature(rule).parameters})
+
+
+def _view_strides(op: Any, args: Sequence[Any], node: Node) -> tuple[int, ...] | None:
+    """The strides of a view in the example; None for a reshape that is a copy there."""
+    from thixo.capture.trace import size_hint
+
+    parent = args[0]
+    shape = tuple(size_hint(s) for s in parent.shape)
+    strides = _core.hint_strides(parent)
+    rest = [_with_hints(a) for a in args[1:]]
+    if op.full_name == "reshape":
+        from thixo.ops.layout import regroup_strides
+
+        target = tuple(size_hint(s) for s in node.outputs[0].type.shape)
+        found = regroup_strides(shape, strides, target)
+        return None if found is None else tuple(found)
+    return tuple(op.geometry(shape, strides, 0, *rest)[1])
+
+
+def _with_hints(a: Any) -> Any:
+    from thixo.capture.trace import size_hint
+    from thixo.symbolic import Dim
+
+    if isinstance(a, Dim):
+        return size_hint(a)
+    return tuple(map(_with_hints, a)) if isinstance(a, tuple) else a
+
+
+def _share_memory(a: Any, b: Any) -> bool:
+    return _core.shares_memory(a, b)

@@ -1,0 +1,112 @@
+"""A traced function: a graph with the containers of its arguments and results around it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from thixo import _core
+from thixo.errors import ArgumentError, TraceError, describe
+from thixo.graph.interpret import Interpreter
+from thixo.graph.ir import Graph
+from thixo.pytree import Tree, tree_flatten, tree_unflatten
+from thixo.symbolic import Dim
+
+
+class Output(NamedTuple):
+    """One leaf of what the function returns: a graph output, or something Python knew."""
+
+    index: int | None  # which output of the graph
+    value: Any  # else: a size, which is evaluated, or any other object
+
+
+class TracedFunction:
+    """What `jit.trace` returns. Call it as the function it was made from.
+
+    `graph` is what was recorded, `code` its text.
+    """
+
+    def __init__(
+        self, graph: Graph, inputs: Tree, fixed: dict[int, Any], outputs: Tree, leaves: list[Output]
+    ) -> None:
+        self.graph = graph
+        self._inputs = inputs
+        self._fixed = fixed  # arguments that are no tensors, by position: part of the trace
+        self._outputs = outputs
+        self._leaves = leaves
+        self.__name__ = graph.name
+
+    @property
+    def code(self) -> str:
+        """The graph as text."""
+        return str(self.graph)
+
+    def __str__(self) -> str:
+        return str(self.graph)
+
+    def __repr__(self) -> str:
+        return f"<traced function {self.graph.name}: {len(self.graph.nodes)} nodes>"
+
+    def __call__(self, *args: Any) -> Any:
+        tensors = self._flatten(args)
+        interpreter = Interpreter(self.graph, "eager")
+        results = interpreter.run_all(*tensors)
+        count = len(self.graph.outputs)
+        outputs, changes = results[:count], results[count:]
+        if changes:
+            self._apply(tensors, outputs, changes)
+        leaves = [self._leaf(o, outputs, interpreter.sizes) for o in self._leaves]
+        return tree_unflatten(self._outputs, leaves)
+
+    def _flatten(self, args: Sequence[Any]) -> list[Any]:
+        leaves, tree = tree_flatten(tuple(args))
+        name = self.graph.name
+        if tree != self._inputs:
+            raise ArgumentError(
+                f"{name}: was traced with arguments {self._inputs}, got {tree}; "
+                "trace it again for other arguments"
+            )
+        tensors = []
+        for position, leaf in enumerate(leaves):
+            if isinstance(leaf, _core.Tensor):
+                if position in self._fixed:
+                    raise ArgumentError(
+                        f"{name}: argument {position} was {self._fixed[position]!r} when it was traced, "
+                        f"got a tensor {describe(leaf)}"
+                    )
+                tensors.append(leaf)
+            elif position not in self._fixed:
+                raise ArgumentError(f"{name}: argument {position} must be a tensor, got {leaf!r}")
+            elif not _equal(leaf, self._fixed[position]):
+                raise TraceError(
+                    f"{name}: argument {position} was {self._fixed[position]!r} when it was traced and "
+                    f"is part of the graph, got {leaf!r}; trace it again"
+                )
+        return tensors
+
+    def _leaf(self, output: Output, outputs: list[Any], sizes: dict[str, int]) -> Any:
+        if output.index is not None:
+            return outputs[output.index]
+        value = output.value
+        return value.evaluate(sizes) if isinstance(value, Dim) else value
+
+    def _apply(self, tensors: list[Any], outputs: list[Any], changes: list[Any]) -> None:
+        """Write the new values of inputs and captured tensors, after everything was computed."""
+        where = dict(zip(self.graph.inputs, tensors, strict=True))
+        targets = [where.get(v, self.graph.constants.get(v)) for v in self.graph.mutations]
+        for i, output in enumerate(outputs):
+            if any(_core.shares_memory(output, t) for t in targets):
+                outputs[i] = output.clone()
+        if len(targets) > 1:
+            changes = [new.clone() for new in changes]
+        for target, new in zip(targets, changes, strict=True):
+            if target.is_leaf and target.requires_grad:
+                enabled = _core.set_grad_enabled(False)
+                try:
+                    target.copy_(new)
+                finally:
+                    _core.set_grad_enabled(enabled)
+            else:
+                target.copy_(new)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a == b or (a != a and b != b))

@@ -1,0 +1,68 @@
+"""Sizes that a trace found to be equal become one symbol."""
+
+from typing import Any
+
+from thixo.graph.ir import Graph, Type
+from thixo.graph.verify import symbol_name
+from thixo.symbolic import Dim, Guard, Size, compare
+
+
+def unify_sizes(graph: Graph) -> "tuple[Graph, dict[str, Size]]":
+    """Replace symbols that guards say are equal to others; the graph, and what was replaced.
+
+    The guard is then part of the input types, which name one symbol twice.
+    """
+    replaced: dict[str, Size] = {}
+    kept: list[Guard] = []
+    for guard in graph.guards:
+        left, right = (_replace(s, replaced) for s in (guard.left, guard.right))
+        equal = (guard.op == "==") == guard.result and guard.op in ("==", "!=")
+        new = _solve(left, right) if equal else None
+        if new is None:
+            kept.append(guard)
+            continue
+        name, size = new
+        replaced = {k: _replace(v, {name: size}) for k, v in replaced.items()}
+        replaced[name] = size
+    if not replaced:
+        return graph, replaced
+    graph.guards = []
+    for guard in kept:
+        left, right = (_replace(s, replaced) for s in (guard.left, guard.right))
+        if compare(left, guard.op, right) is not guard.result:
+            graph.guards.append(guard._replace(left=left, right=right))
+    types: dict[int, Type] = {}
+    for value in graph.values():
+        value.type = types.setdefault(id(value.type), _replace_type(value.type, replaced))
+    for node in graph.nodes:
+        node.args = _replace_in(node.args, replaced)
+    return graph, replaced
+
+
+def _solve(left: Size, right: Size) -> tuple[str, Size] | None:
+    """Which symbol an equality gives away, and what it is. Not for numbers: their guard names a line."""
+    if not isinstance(left, Dim) or not isinstance(right, Dim):
+        return None
+    for side, other in ((right, left), (left, right)):
+        name = symbol_name(side)
+        if name is not None and name not in other.symbols:
+            return name, other
+    return None
+
+
+def _replace(size: Size, replaced: dict[str, Size]) -> Size:
+    return size.substitute(replaced) if isinstance(size, Dim) and replaced else size
+
+
+def _replace_type(type: Type, replaced: dict[str, Size]) -> Type:
+    return Type(type.dtype, [_replace(s, replaced) for s in type.shape], type.device)
+
+
+def _replace_in(a: Any, replaced: dict[str, Size]) -> Any:
+    if isinstance(a, Dim):
+        return _replace(a, replaced)
+    if isinstance(a, tuple | list):
+        return type(a)(_replace_in(e, replaced) for e in a)
+    if isinstance(a, slice):
+        return slice(*(_replace_in(e, replaced) for e in (a.start, a.stop, a.step)))
+    return a

@@ -1,0 +1,288 @@
+"""Recording: operators that meet symbolic tensors become nodes of a graph.
+
+While a `Trace` is active the native core hands every operator call to it. A tensor made inside is
+symbolic: it has a type and a graph value, no data. A concrete tensor that turns up was captured from
+outside and becomes a constant. Gradient rules are written with public operators, so `backward` inside
+of a traced function is recorded like anything else.
+"""
+
+import threading
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from thixo import _core
+from thixo.capture.alias import Aliases
+from thixo.dtype import DType
+from thixo.errors import TraceError, describe, user_line
+from thixo.graph.ir import Graph, Node, Type, Value, values_in
+from thixo.graph.typing import result_types
+from thixo.symbolic import Dim, guards
+
+
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Trace] = []
+
+
+_active = _Active()
+
+
+def current_trace() -> "Trace | None":
+    """The innermost trace of this thread."""
+    return _active.stack[-1] if _active.stack else None
+
+
+class Trace:
+    """A graph that is being recorded.
+
+    >>> from thixo.graph import parse_type
+    >>> with Trace("f") as trace:
+    ...     x = trace.input("x", parse_type("f32[n]"))
+    ...     trace.output(x * 2)
+    >>> print(trace.finish())
+    graph f(x: f32[n]) {
+      mul: f32[n] = mul(x, 2)
+      return mul
+    }
+    """
+
+    def __init__(self, name: str = "main") -> None:
+        self.graph = Graph(name)
+        self.inputs: list[Any] = []  # the symbolic tensors that stand for the graph's inputs
+        self.constants: dict[int, tuple[Any, Value]] = {}  # id -> the captured tensor, its value
+        self.names: dict[int, str] = {}  # id of a tensor -> what it is called if captured
+        self.aliases = Aliases(self)
+        self._own: set[Value] = set()
+        self._ungraded: set[Value] = set()  # made where gradients were off
+        self._detached: dict[Value, Value] = {}
+        self._guards: Any = None
+
+    # ---- being active
+
+    def __enter__(self) -> "Trace":
+        install()
+        self._guards = guards()
+        kept = self._guards.__enter__()
+        kept.extend(self.graph.guards)
+        self.graph.guards = kept
+        _active.stack.append(self)
+        self._was_tracing = _core.set_tracing(True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _core.set_tracing(self._was_tracing)
+        _active.stack.pop()
+        self._guards.__exit__(kind, error, traceback)
+        self._record_mutations()
+
+    def _record_mutations(self) -> None:
+        # A captured tensor that was written denotes its new value until here; the data never changed.
+        for tensor, value in self.constants.values():
+            if tensor._value is not None:
+                self.graph.mutations[value] = tensor._value
+                _core.become(tensor, None)
+        for tensor, value in zip(self.inputs, self.graph.inputs, strict=True):
+            if tensor._value is not value:
+                self.graph.mutations[value] = tensor._value
+
+    # ---- the border of the graph
+
+    def input(self, name: str, type: Type, requires_grad: bool = False) -> Any:
+        """A symbolic tensor for a new input."""
+        value = self.graph.input(name, type)
+        self._own.add(value)
+        tensor = make_symbolic(value)
+        if requires_grad:
+            tensor.requires_grad_(True)
+        self.inputs.append(tensor)
+        return tensor
+
+    def value_of(self, tensor: Any) -> Value:
+        """The graph value of a tensor: its own if it is symbolic, else a constant's."""
+        value = tensor._value
+        if value is not None:
+            if value not in self._own:
+                raise TraceError(
+                    f"trace: a tensor {describe(tensor)} of another trace is used here; a traced tensor "
+                    "means something only inside of the function that is traced"
+                )
+            return value
+        known = self.constants.get(id(tensor))
+        if known is None:
+            wish = self.names.get(id(tensor), "c")
+            value = self.graph.constant(wish, tensor)
+            self._own.add(value)
+            self.constants[id(tensor)] = (tensor, value)
+            return value
+        return known[1]
+
+    def output(self, tensor: Any) -> Value:
+        """Make a tensor a result of the graph."""
+        value = self._with_gradient_cut(self.value_of(tensor))
+        self.graph.outputs.append(value)
+        return value
+
+    def finish(self) -> Graph:
+        """The recorded graph, without the nodes that nothing needs."""
+        remove_dead(self.graph)
+        return self.graph
+
+    # ---- what the native core calls
+
+    def record(self, op: Any, args: Sequence[Any]) -> Any:
+        """Append the node of an operator call; its results as symbolic tensors."""
+        graded = _core.is_grad_enabled()
+        bound = tuple(self._argument(p.kind, a, graded) for p, a in zip(op.sig.params, args, strict=True))
+        types = result_types(op, bound)
+        node = self.graph.add(op, bound, types, source=user_line())
+        self._own.update(node.outputs)
+        if not graded:
+            self._ungraded.update(v for v in node.outputs if _has_gradient(v.type.dtype))
+        results = self.aliases.results(op, args, node)
+        return results[0] if len(results) == 1 and not op.sig.many else tuple(results)
+
+    def _argument(self, kind: str, a: Any, graded: bool) -> Any:
+        if isinstance(a, _core.Tensor):
+            value = self.value_of(a)
+            return self._with_gradient_cut(value) if graded else value
+        if isinstance(a, list | tuple):
+            made = [self._argument("", e, graded) for e in a]
+            return made if kind == "tensors" or isinstance(a, list) else tuple(made)
+        if isinstance(a, np.generic):
+            return a.item()
+        if kind == "generator" and a is not None:
+            raise TraceError(
+                "trace: a Generator cannot be part of a graph; draw from the default one, or outside"
+            )
+        return a
+
+    def _with_gradient_cut(self, value: Value) -> Value:
+        """A value made under no_grad, where gradients are on: a node says that none flow through."""
+        if value not in self._ungraded:
+            return value
+        found = self._detached.get(value)
+        if found is None:
+            from thixo.graph.operators import find
+
+            node = self.graph.add(find("detach"), (value,), [value.type], source=user_line())
+            found = self._detached[value] = node.outputs[0]
+            self._own.add(found)
+        return found
+
+    def adopt(self, tensor: Any) -> Any:
+        """A tensor made from data inside of the function: a constant whose writes stay inside."""
+        value = self.graph.constant("c", tensor)
+        self._own.add(value)
+        self.constants[id(tensor)] = (tensor, value)  # keeps the data alive
+        return make_symbolic(value)
+
+
+def make_symbolic(value: Value, strides: Sequence[int] | None = None) -> Any:
+    """A tensor without data that denotes a graph value."""
+    hints = [size_hint(s) for s in value.type.shape]
+    return _core.symbolic(value, tuple(hints), value.type.dtype.code, strides)
+
+
+def size_hint(size: Any) -> int:
+    """A size in the example; some number for a size that the data decide."""
+    if not isinstance(size, Dim):
+        return size
+    hint = size.hint
+    return 2 if hint is None else hint
+
+
+def _has_gradient(dtype: DType) -> bool:
+    return dtype.is_floating_point or dtype.is_complex
+
+
+def remove_dead(graph: Graph) -> None:
+    """Drop nodes and constants that no result needs; random nodes stay, they advance the generator."""
+    needed = set(graph.results())
+    kept: list[Node] = []
+    for node in reversed(graph.nodes):
+        if node.op.random or any(v in needed for v in node.outputs):
+            needed.update(values_in(node.args))
+            kept.append(node)
+    kept.reverse()
+    graph.nodes = kept
+    graph.constants = {v: d for v, d in graph.constants.items() if v in needed or v in graph.mutations}
+
+
+# ---- hooks: the native core calls these, the trace of the thread answers
+
+
+def _trace(operation: str) -> Trace:
+    if not _active.stack:
+        raise TraceError(
+            f"{operation}: a traced tensor is used after its trace has ended; return what you need from "
+            "the traced function"
+        )
+    return _active.stack[-1]
+
+
+def _record(op: Any, args: tuple[Any, ...]) -> Any:
+    return _trace(op.sig.name).record(op, args)
+
+
+def _write(op: Any, args: tuple[Any, ...]) -> None:
+    _trace(op.sig.name + "_").aliases.write(op, args)
+
+
+def _adopt(tensor: Any) -> Any:
+    return _trace("tensor").adopt(tensor)
+
+
+def _concretize(what: str, dtype: DType, shape: tuple[Any, ...]) -> None:
+    text = f"{dtype.short}[{','.join(map(str, shape))}]"
+    raise TraceError(
+        f"trace: {what} needs the value of a tensor {text}, which is not known while tracing; it would "
+        "be baked in for this example. Choose with tx.where in place of if, keep numbers as 0-d tensors, "
+        "or leave this part out of the traced function"
+    )
+
+
+def _match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
+    """A gradient as its input needs it: summed where it was broadcast, rounded, made real."""
+    from thixo.ops import public as tx
+
+    extra = len(grad.shape) - len(shape)
+    repeated = [
+        i for i, size in enumerate(shape, extra) if _is_one(size) and not _is_one(grad.shape[i])
+    ]
+    if extra or repeated:
+        grad = tx.sum(grad, dim=(*range(extra), *repeated), keepdim=True)
+        if extra:
+            grad = tx.reshape(grad, tuple(shape))
+    if grad.dtype is dtype:
+        return grad
+    if grad.dtype.is_complex and not dtype.is_complex:
+        grad = tx.real(grad)
+    return grad if grad.dtype is dtype else tx.to(grad, dtype)
+
+
+def _is_one(size: Any) -> bool:
+    return not isinstance(size, Dim) and size == 1
+
+
+_installed = False
+
+
+def install() -> None:
+    """Give the native core its hooks, once."""
+    global _installed
+    if _installed:
+        return
+    _core.set_trace_hook(_record)
+    _core.set_trace_inplace_hook(_write)
+    _core.set_trace_constant_hook(_adopt)
+    _core.set_concretize_hook(_concretize)
+    _core.configure(match_symbolic=_match)
+    _installed = True

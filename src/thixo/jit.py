@@ -1,0 +1,251 @@
+"""Tracing: run a function once on symbolic tensors and keep what it did as a graph.
+
+>>> import thixo as tx
+>>> def f(x, w):
+...     return (x * w).tanh()
+>>> traced = tx.jit.trace(f, (tx.ones(3, 4), tx.ones(4)))
+>>> traced(tx.zeros(7, 2), tx.zeros(2)).shape
+(7, 2)
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from thixo import _core
+from thixo.capture.function import Output, TracedFunction
+from thixo.capture.simplify import unify_sizes
+from thixo.capture.trace import Trace
+from thixo.errors import ArgumentError, ThixoError, TraceError
+from thixo.graph.constants import as_array, type_of
+from thixo.graph.ir import RESERVED, Type
+from thixo.pytree import tree_flatten, tree_leaves, tree_paths, tree_unflatten
+from thixo.symbolic import Dim
+
+__all__ = ["TracedFunction", "trace"]
+
+_LETTERS = "nmkhpqrstuvwdijabcefglo"
+
+
+def trace(
+    f: Callable[..., Any],
+    example_inputs: Any,
+    *,
+    dynamic: bool | Mapping[str, Sequence[int]] = True,
+    check: bool = True,
+) -> TracedFunction:
+    """Record what `f` does with `example_inputs` (a tensor, or a tuple of arguments) as a graph.
+
+    Sizes greater than 1 are symbolic, so the graph serves other sizes; `dynamic=False` fixes them all,
+    and a mapping from an argument's name to axes leaves only those open. What `f` assumes of sizes is
+    kept as guards, checked at each call. A value cannot be looked at while tracing: `if x.sum() > 0`
+    is an error with its line. Tensors that `f` captures (a Module's parameters) are constants that
+    are shared, not copied. With `check` the trace is compared with `f` on the example and on a second
+    input.
+    """
+    if not callable(f):
+        raise ArgumentError(f"jit.trace: needs a function or a Module, got {f!r}")
+    args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
+    leaves, tree = tree_flatten(args)
+    names = _input_names(f, args)
+    types = _input_types(leaves, names, dynamic)
+    fixed = {i: leaf for i, leaf in enumerate(leaves) if types[i] is None}
+
+    tracer = Trace(_function_name(f))
+    tracer.names.update(_captured_names(f))
+    with tracer:
+        symbolic = list(leaves)
+        for i, type in enumerate(types):
+            if type is not None:
+                symbolic[i] = tracer.input(names[i], type, leaves[i].requires_grad)
+        result = f(*tree_unflatten(tree, symbolic))
+        returned, output_tree = tree_flatten(result)
+        outputs = [_output(tracer, leaf) for leaf in returned]
+        _refuse_gradients_left(tracer)
+    graph, replaced = unify_sizes(tracer.finish())
+    outputs = [
+        o._replace(value=o.value.substitute(replaced)) if isinstance(o.value, Dim) else o
+        for o in outputs
+    ]
+    graph.verify()
+    traced = TracedFunction(graph, tree, fixed, output_tree, outputs)
+    if check:
+        _check(f, traced, args)
+    return traced
+
+
+def _output(tracer: Trace, leaf: Any) -> Output:
+    if not isinstance(leaf, _core.Tensor):
+        return Output(None, leaf)
+    tracer.output(leaf)
+    return Output(len(tracer.graph.outputs) - 1, None)
+
+
+def _refuse_gradients_left(tracer: Trace) -> None:
+    for tensor, value in tracer.constants.values():
+        grad = tensor.grad if tensor.is_leaf else None
+        if grad is not None and grad._value is not None:
+            tensor.grad = None
+            raise TraceError(
+                f"jit.trace: backward() left a gradient in {value}, which is captured; a graph cannot do "
+                "that: take gradients with tx.autograd.grad and return them"
+            )
+
+
+# ---- names and types of inputs
+
+
+def _function_name(f: Any) -> str:
+    name = getattr(f, "__name__", type(f).__name__)
+    return name if name.isidentifier() else "traced"
+
+
+def _input_names(f: Any, args: tuple[Any, ...]) -> list[str]:
+    """What each leaf of the arguments is called: its parameter's name and the path inside."""
+    function = getattr(f, "forward", f)
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    names = []
+    for i, arg in enumerate(args):
+        first = named[i] if i < len(named) else f"x{i}"
+        for path in tree_paths(arg):
+            inner = "".join(c if c.isalnum() else " " for c in path).split()
+            names.append("_".join([first, *inner]))
+    return names
+
+
+def _captured_names(f: Any) -> dict[int, str]:
+    """What the tensors of a Module are called."""
+    owner = getattr(f, "__self__", f)
+    found: dict[int, str] = {}
+    for kind in ("named_buffers", "named_parameters"):
+        if hasattr(owner, kind):
+            found.update({id(t): name.replace(".", "_") for name, t in getattr(owner, kind)()})
+    return found
+
+
+def _input_types(
+    leaves: list[Any], names: list[str], dynamic: bool | Mapping[str, Sequence[int]]
+) -> list[Type | None]:
+    """The graph type of each tensor, with symbols for the sizes that may change; None for the rest."""
+    tensors = {n for n, leaf in zip(names, leaves, strict=True) if isinstance(leaf, _core.Tensor)}
+    if isinstance(dynamic, Mapping):
+        unknown = [n for n in dynamic if n not in tensors]
+        if unknown:
+            raise ArgumentError(
+                f"jit.trace: dynamic names {unknown[0]!r}; the tensors are {', '.join(sorted(tensors))}"
+            )
+    taken = set(names) | RESERVED
+    letters = (f"{c}{i or ''}" for i in range(10**6) for c in _LETTERS)
+    types: list[Type | None] = []
+    for name, leaf in zip(names, leaves, strict=True):
+        if not isinstance(leaf, _core.Tensor):
+            types.append(None)
+            continue
+        shape: list[Any] = []
+        for axis, size in enumerate(leaf.shape):
+            if _is_open(dynamic, name, axis, leaf.ndim) and size > 1:
+                symbol = next(c for c in letters if c not in taken)
+                shape.append(Dim(symbol, hint=size, low=2))
+            else:
+                shape.append(size)
+        types.append(Type(leaf.dtype, shape, type_of(leaf).device))
+    return types
+
+
+def _is_open(dynamic: bool | Mapping[str, Sequence[int]], name: str, axis: int, ndim: int) -> bool:
+    if isinstance(dynamic, Mapping):
+        return axis in [a % ndim for a in dynamic.get(name, ())]
+    return bool(dynamic)
+
+
+# ---- the check: the trace beside the function
+
+
+def _check(f: Callable[..., Any], traced: TracedFunction, args: tuple[Any, ...]) -> None:
+    _compare(f, traced, args, "the example")
+    try:
+        second = _reordered(args)
+        expected_to_run = True
+        _run(f, traced, second)
+    except ThixoError:
+        expected_to_run = False  # f itself refuses such values
+    if expected_to_run:
+        _compare(f, traced, second, "a second input, the example's elements in reverse")
+
+
+def _reordered(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    from thixo.tensor import from_numpy
+
+    leaves, tree = tree_flatten(args)
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, _core.Tensor):
+            array = as_array(leaf)
+            flipped = from_numpy(np.ascontiguousarray(array.reshape(-1)[::-1]).reshape(array.shape))
+            leaves[i] = flipped.requires_grad_(leaf.requires_grad) if leaf.requires_grad else flipped
+    return tree_unflatten(tree, leaves)
+
+
+def _compare(f: Any, traced: TracedFunction, args: tuple[Any, ...], what: str) -> None:
+    expected = _run(f, traced, args)
+    got = _run(traced, traced, args)
+    for i, (a, b) in enumerate(zip(expected, got, strict=True)):
+        if not _agree(a, b):
+            raise TraceError(
+                f"jit.trace: on {what}, result {i} of the trace of {traced.graph.name} is not that of the "
+                "function: it depends on something that a trace does not see (a value turned into a "
+                "Python number, a global that changes, another library)"
+            )
+
+
+def _run(f: Any, traced: TracedFunction, args: tuple[Any, ...]) -> list[Any]:
+    """The leaves of f's results and of the inputs it changes, with all outer state restored."""
+    from thixo.random import get_rng_state, set_rng_state
+
+    leaves, tree = tree_flatten(args)
+    own = [_copy(leaf) if isinstance(leaf, _core.Tensor) else leaf for leaf in leaves]
+    state = get_rng_state()
+    changed = [d for v, d in traced.graph.constants.items() if v in traced.graph.mutations]
+    kept = [as_array(t).copy() for t in changed]
+    try:
+        found = tree_leaves(f(*tree_unflatten(tree, own)))
+        written = [as_array(t).copy() for t in (*own, *changed) if isinstance(t, _core.Tensor)]
+        return [as_array(x).copy() if isinstance(x, _core.Tensor) else x for x in found] + written
+    finally:
+        set_rng_state(state)
+        for tensor, data in zip(changed, kept, strict=True):
+            _restore(tensor, data)
+
+
+def _copy(tensor: Any) -> Any:
+    copy = tensor.detach().clone()
+    return copy.requires_grad_(True) if tensor.requires_grad else copy
+
+
+def _restore(tensor: Any, data: np.ndarray) -> None:
+    from thixo.tensor import from_numpy
+
+    enabled = _core.set_grad_enabled(False)
+    try:
+        tensor.copy_(from_numpy(data))
+    finally:
+        _core.set_grad_enabled(enabled)
+
+
+def _agree(a: Any, b: Any) -> bool:
+    if not isinstance(a, np.ndarray):
+        return type(a) is type(b) and (a == b or a != a)
+    if not isinstance(b, np.ndarray) or a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    if a.dtype.kind in "biu":
+        return bool(np.array_equal(a, b))
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    tolerance = 1e-6 if a.dtype.itemsize >= 8 else 1e-2 if a.dtype.itemsize == 2 else 1e-4
+    return bool(
+        np.allclose(a.astype(wide), b.astype(wide), rtol=tolerance, atol=tolerance, equal_nan=True)
+    )

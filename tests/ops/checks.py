@@ -1,0 +1,313 @@
+"""What every operator of the table is held to. Each function raises AssertionError with the sample.
+
+The tests beside this file run these over the whole table; `test_checks.py` plants defects and sees that
+they are found.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import thixo as tx
+from thixo.dtype import DType, from_numpy_dtype
+from thixo.graph.interpret import apply_reference, round_to
+from thixo.graph.operators import bind
+from thixo.graph.typing import infer_types
+from thixo.ops.samples import OTHER_SIZES, SIZES, Maker, Sample
+from thixo.pytree import tree_leaves
+
+# How far a result may be from the reference, relative to 1 + |reference|. The half types have 11 and 8
+# bits; a composition rounds several times.
+TOLERANCE = {
+    "float64": 1e-9, "complex128": 1e-9, "float32": 2e-5, "complex64": 2e-5, "float16": 1e-2,
+    "bfloat16": 8e-2,
+}  # fmt: skip
+
+
+def samples_of(
+    op: Any, dtype: DType, sizes: dict[str, Any] = SIZES, seed: int = 0
+) -> Iterator[Sample]:
+    """An operator's samples in a dtype at some sizes."""
+    yield from op.samples(Maker(dtype, sizes, seed))
+
+
+def on_tensors(sample: Sample, make: Callable[[np.ndarray], Any] | None = None) -> Sample:
+    """The sample with tensors in place of arrays."""
+
+    def change(x: Any) -> Any:
+        return (make or as_tensor)(x) if isinstance(x, np.ndarray) else x
+
+    return sample.map(change)
+
+
+def as_tensor(array: np.ndarray) -> Any:
+    """A tensor with a copy of the array."""
+    return tx.from_numpy(np.array(array, order="C"))
+
+
+def call(op: Any, sample: Sample, function: Any = None) -> list[Any]:
+    """The tensors among the results of the operator, after the sample's `before` and `after`."""
+    args = list(sample.args)
+    if sample.before is not None:
+        args[0] = sample.before(args[0])
+    result = (function or op.operator)(*args, **sample.kwargs)
+    if sample.after is not None:
+        result = sample.after(*result) if isinstance(result, tuple) else sample.after(result)
+    return tree_leaves(result)
+
+
+def expected(op: Any, sample: Sample) -> list[Any]:
+    """What the reference says, in float64 or whatever it computes in."""
+    args = list(sample.args)
+    if sample.before is not None:
+        args[0] = sample.before(_Matrix.of(args[0]))
+    args = [_plain(a) for a in bind(op, args, sample.kwargs)]
+    with np.errstate(all="ignore"):
+        results = apply_reference(op, args)
+    if sample.after is not None:
+        made = sample.after(*(_Matrix.of(r) for r in results))
+        results = list(made) if isinstance(made, tuple | list) else [made]
+    return [_plain(r) for r in tree_leaves(results)]
+
+
+class _Matrix(np.ndarray):
+    """An array with the few names that tensors have and NumPy of some versions lacks."""
+
+    @staticmethod
+    def of(array: Any) -> "_Matrix":
+        return np.asarray(array).view(_Matrix)
+
+    @property
+    def mT(self) -> "_Matrix":  # noqa: N802
+        return self.swapaxes(-1, -2)
+
+
+def _plain(x: Any) -> Any:
+    if isinstance(x, np.ndarray):
+        return np.asarray(x).view(np.ndarray)
+    if isinstance(x, list | tuple):
+        return type(x)(map(_plain, x))
+    return x
+
+
+def to_array(tensor: Any) -> Any:
+    """A result as an array; Python numbers and other objects are themselves."""
+    return np.asarray(tensor.detach().numpy()) if isinstance(tensor, tx.Tensor) else tensor
+
+
+# ---- comparing
+
+
+def compare(got: Any, wanted: Any, what: str, tolerance: float | None = None) -> None:
+    """Assert that a result is the wanted one, rounded to the result's dtype."""
+    if not isinstance(got, np.ndarray):
+        assert isinstance(wanted, np.ndarray | np.generic) or got == wanted, f"{what}: {got} != {wanted}"
+        wanted = np.asarray(wanted)
+        got = np.asarray(got)
+    dtype = from_numpy_dtype(got.dtype)
+    wanted = np.asarray(wanted)
+    assert got.shape == wanted.shape, f"{what}: shape {got.shape}, reference has {wanted.shape}"
+    if dtype.kind in "biu":
+        wanted = round_to(wanted, dtype)
+        assert np.array_equal(got, wanted), f"{what}: got\n{got}\nreference\n{wanted}"
+        return
+    allowed = TOLERANCE[dtype.name] if tolerance is None else tolerance
+    wide = np.complex128 if dtype.is_complex else np.float64
+    a, b = got.astype(wide), round_to(wanted, dtype).astype(wide)
+    for x, y in ((a.real, b.real), (a.imag, b.imag)) if dtype.is_complex else ((a, b),):
+        _compare_reals(x, y, allowed, f"{what}: got\n{got}\nreference\n{wanted}")
+
+
+def _compare_reals(a: np.ndarray, b: np.ndarray, allowed: float, message: str) -> None:
+    odd = ~np.isfinite(b)
+    assert np.array_equal(np.isnan(a), np.isnan(b)), message
+    assert np.array_equal(a[odd], b[odd], equal_nan=True), message
+    difference = np.abs(a[~odd] - b[~odd])
+    assert np.all(difference <= allowed * (1 + np.abs(b[~odd]))), message
+
+
+def compare_all(
+    got: Sequence[Any], wanted: Sequence[Any], what: str, tolerance: float | None = None
+) -> None:
+    """Assert that lists of results agree."""
+    assert len(got) == len(wanted), f"{what}: {len(got)} results, the reference gives {len(wanted)}"
+    for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
+        place = what if len(got) == 1 else f"{what}, result {i}"
+        compare(to_array(a), b, place, tolerance)
+
+
+def name_of(op: Any, sample: Sample, dtype: DType) -> str:
+    """What failed, for a message."""
+    return f"{op.full_name} {dtype.name} {sample}"
+
+
+# ---- values
+
+
+def check_values(op: Any, dtype: DType, sizes: dict[str, int] = SIZES) -> int:
+    """Each sample gives the reference's values and the type rule's dtypes; the number of samples."""
+    count = 0
+    for sample in samples_of(op, dtype, sizes):
+        what = name_of(op, sample, dtype)
+        tensors = on_tensors(sample)
+        got = call(op, tensors)
+        compare_all(got, expected(op, sample), what, getattr(op, "tolerance", None))
+        _check_type(op, tensors, what)
+        count += 1
+    assert count, f"{op.full_name}: no samples in {dtype.name}"
+    return count
+
+
+def _check_type(op: Any, sample: Sample, what: str) -> None:
+    if op.kind == "composite" or sample.before is not None:
+        return
+    results = tree_leaves(op.operator(*sample.args, **sample.kwargs))
+    specs = infer_types(op, bind(op, sample.args, sample.kwargs))
+    for result, spec in zip(results, specs, strict=True):
+        assert result.dtype is spec.dtype, f"{what}: {result.dtype}, the rule says {spec.dtype}"
+        known = all(isinstance(s, int) for s in spec.shape)
+        assert not known or tuple(result.shape) == tuple(spec.shape), f"{what}: {spec.shape}"
+
+
+# ---- layouts: the same elements in other memory
+
+
+def transposed(array: np.ndarray) -> Any:
+    """A tensor with these elements whose axes lie in memory in reverse."""
+    order = tuple(reversed(range(array.ndim)))
+    return as_tensor(array.transpose(order)).permute(order) if array.ndim > 1 else stepped(array)
+
+
+def stepped(array: np.ndarray) -> Any:
+    """A tensor with these elements that skips others in memory."""
+    if array.ndim == 0:
+        return as_tensor(np.stack([array, array]))[1]
+    larger = np.zeros((*array.shape[:-1], 2 * array.shape[-1] + 1), array.dtype)
+    larger[..., 1::2] = array
+    return as_tensor(larger)[..., 1::2]
+
+
+def expanded(array: np.ndarray) -> Any:
+    """A tensor whose first axis repeats one row: stride 0."""
+    if array.ndim == 0 or array.shape[0] < 2:
+        return as_tensor(array)
+    return as_tensor(array[:1]).expand(array.shape)
+
+
+def check_layouts(op: Any, dtype: DType) -> None:
+    """Transposed, strided and expanded inputs give what contiguous ones give."""
+    for sample in samples_of(op, dtype):
+        if not any(a.size > 1 for a in sample.arrays):
+            continue
+        for make in (transposed, stepped):
+            if op.full_name == "view":  # which refuses what it cannot see without a copy
+                continue
+            compare_all(
+                call(op, on_tensors(sample, make)),
+                [to_array(t) for t in call(op, on_tensors(sample))],
+                f"{name_of(op, sample, dtype)} {make.__name__}",
+            )
+    for sample in samples_of(op, dtype):
+        if sample.before is not None or op.kind == "view":
+            continue
+        if op.kind == "pointwise" and any(a.ndim for a in sample.arrays):
+            dense = sample.map(lambda x: to_array(expanded(x)) if isinstance(x, np.ndarray) else x)
+            compare_all(
+                call(op, on_tensors(sample, expanded)),
+                expected(op, dense),
+                f"{name_of(op, sample, dtype)} expanded",
+            )
+
+
+# ---- in place
+
+
+def check_inplace(op: Any, dtype: DType) -> int:
+    """`name_` writes what the functional form returns, into contiguous and strided memory."""
+    from thixo.ops import public
+
+    namespace, _, short = op.full_name.rpartition(".")
+    inplace = public.find(f"{namespace}.{short}_" if namespace else f"{short}_")
+    assert inplace is not None, f"{op.full_name}: has no in-place form"
+    count = 0
+    for sample in samples_of(op, dtype):
+        if not sample.args or not isinstance(sample.args[0], np.ndarray):
+            continue
+        what = name_of(op, sample, dtype) + " in place"
+        (wanted,) = tree_leaves(op.operator(*on_tensors(sample).args, **on_tensors(sample).kwargs))
+        first = sample.args[0]
+        if tuple(wanted.shape) != first.shape or not tx.can_cast(wanted.dtype, tx.dtype(dtype.name)):
+            continue
+        if wanted.dtype is not from_numpy_dtype(first.dtype):
+            continue
+        for make in (as_tensor, stepped):
+            given = on_tensors(sample)
+            target = make(first)
+            returned = inplace(target, *given.args[1:], **given.kwargs)
+            assert returned is target, f"{what}: returns another tensor"
+            compare(to_array(target), to_array(wanted), what)
+        count += 1
+    return count
+
+
+# ---- refusals
+
+
+def check_bad(op: Any, bad: Any) -> None:
+    """A wrong call raises its error with its words, and says where."""
+    what = f"{op.full_name} {bad.sample}"
+    given = on_tensors(bad.sample)
+    try:
+        op.operator(*given.args, **given.kwargs)
+    except bad.error as error:
+        assert bad.words in str(error), f"{what}: the message is {error}"
+        assert "checks.py:" in str(error), f"{what}: the message lacks the user's line: {error}"
+        return
+    except Exception as error:
+        raise AssertionError(f"{what}: raised {error!r} in place of {bad.error.__name__}") from error
+    raise AssertionError(f"{what}: was not refused")
+
+
+def check_dtypes_refused(op: Any) -> None:
+    """A dtype that the operator does not claim is a DTypeError of Thixo, or at least no wrong value."""
+    if op.kind == "composite" or not op.dtypes:
+        return
+    refused = [d for d in tx_dtypes() if d not in op.dtypes]
+    claimed = op.dtypes[0]
+    for dtype in refused[:3]:
+        sample = next(samples_of(op, claimed), None)
+        if sample is None or not sample.args or not isinstance(sample.args[0], np.ndarray):
+            return
+        arrays = sample.map(
+            lambda x, d=dtype: round_to(x, d) if isinstance(x, np.ndarray) else x
+        )
+        given = on_tensors(arrays)
+        try:
+            op.operator(*given.args, **given.kwargs)
+        except tx.errors.ThixoError:
+            continue
+        raise AssertionError(f"{op.full_name}: takes {dtype.name}, which it does not claim")
+
+
+def tx_dtypes() -> tuple[DType, ...]:
+    """Every element type."""
+    from thixo.dtype import ALL
+
+    return ALL
+
+
+# ---- which dtypes
+
+
+def main_dtype(op: Any) -> DType:
+    """The dtype for checks that need only one."""
+    for dtype in (tx.float64, tx.complex128, tx.int64, tx.bool):
+        if dtype in op.dtypes:
+            return dtype
+    return op.dtypes[0]
+
+
+def size_sets() -> list[dict[str, int]]:
+    """The sizes samples are drawn at."""
+    return [SIZES, *OTHER_SIZES]

@@ -1,0 +1,13 @@
+"""First and second gradients against finite differences, in float64 and complex128."""
+
+import pytest
+
+import thixo as tx
+from gradient_checks import check_gradients
+
+
+@pytest.mark.parametrize("dtype", [tx.float64, tx.complex128], ids=["float64", "complex128"])
+def test_gradients(op, dtype):
+    if op.random or dtype not in op.dtypes:
+        pytest.skip("random, or not of that dtype")
+    check_gradients(op, dtype)
