@@ -107,7 +107,7 @@ def _map(x: Any, change: Callable[[Any], Any]) -> Any:
 
 def _text(x: Any) -> str:
     if isinstance(x, np.ndarray):
-        shape: tuple[Size, ...] = getattr(x, "dims", x.shape)
+        shape = x.dims if isinstance(x, Symbolic) else x.shape
         return f"{x.dtype}{list(shape)}"
     if isinstance(x, list | tuple) and any(isinstance(e, np.ndarray) for e in x):
         return f"[{', '.join(map(_text, x))}]"
