@@ -326,7 +326,7 @@ class Fmod(Pointwise):
     tensor([-1.,  1.])
     """
 
-    signature = "fmod(input: operand, other: operand) -> y"
+    signature = "fmod(input, other: operand) -> y"
     dtypes = INTEGERS + FLOATS
     inplace = True
 

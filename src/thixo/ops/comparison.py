@@ -251,7 +251,7 @@ class Fmin(Pointwise):
 
 
 class Heaviside(Pointwise):
-    """0 below zero, 1 above, values at zero.
+    """0 below zero and for NaN, 1 above, values at zero.
 
     >>> tx.heaviside(tx.tensor([-1.5, 0.0, 2.0]), tx.tensor([0.5]))
     tensor([0.0000, 0.5000, 1.0000])
@@ -270,10 +270,9 @@ class Heaviside(Pointwise):
             )
 
     def scalar(k, input, values):
-        step = k.cast(input > 0, values)
-        return k.where(input == 0, values, k.where(input != input, input, step))
+        return k.where(input == 0, values, k.cast(input > 0, values))
 
-    reference = elementwise(lambda a, v: a if is_nan(a) else v if a == 0 else type(v)(a > 0))
+    reference = elementwise(lambda a, v: v if a == 0 else type(v)(a > 0))
 
     def samples(s):
         yield from binary_samples(numbers="none")(s)
@@ -398,7 +397,7 @@ class Isreal(Pointwise):
     vjp = None
 
     def scalar(k, input):
-        return k.imag(input) == 0 if k.is_complex(input) else input == input
+        return k.imag(input) == 0
 
     reference = elementwise(lambda a: complex(a).imag == 0)
 

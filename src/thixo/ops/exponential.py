@@ -199,11 +199,11 @@ class Logaddexp(Pointwise):
         same = k.isinf(input) & (input == other)
         return k.where(same, input, k.maximum(input, other) + k.log1p(k.exp(-k.abs(input - other))))
 
-    def vjp_input(g, input, y):
-        return g * (input - y).exp().conj()
+    def vjp_input(g, input, other):
+        return g * tx.sigmoid(input - other).conj()
 
-    def vjp_other(g, other, y):
-        return g * (other - y).exp().conj()
+    def vjp_other(g, input, other):
+        return g * tx.sigmoid(other - input).conj()
 
     reference = elementwise(
         lambda a, b: (
@@ -230,11 +230,11 @@ class Logaddexp2(Pointwise):
         rest = k.log1p(k.exp2(-k.abs(input - other))) * (1 / LN2)
         return k.where(same, input, k.maximum(input, other) + rest)
 
-    def vjp_input(g, input, y):
-        return g * tx.exp2(input - y)
+    def vjp_input(g, input, other):
+        return g * tx.sigmoid((input - other) * LN2)
 
-    def vjp_other(g, other, y):
-        return g * tx.exp2(other - y)
+    def vjp_other(g, input, other):
+        return g * tx.sigmoid((other - input) * LN2)
 
     reference = elementwise(lambda a, b: math.log2(2.0**a + 2.0**b))
     samples = binary_samples(numbers="none")
@@ -323,7 +323,7 @@ class Entr(Pointwise):
 
     def scalar(k, input):
         inside = k.where(input == 0, 0 * input, -input * k.log(input))
-        return k.where(input < 0, -math.inf + 0 * input, inside)
+        return k.where(input < 0, k.constant(-math.inf, input), inside)
 
     def vjp(g, input):
         return g * -(1 + tx.log(input))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from thixo.dtype import BOOL, FLOATS, INTEGERS, get_default_dtype, int64, result_type
+from thixo.errors import ArgumentError
 from thixo.ops.base import Op, Spec
 from thixo.ops.samples import Sample
 from thixo.shape import broadcast_shapes
@@ -78,8 +79,10 @@ class Polynomial(Op, abstract=True):
     vjp = None
 
     def infer(input, n):
-        dtype = result_type(input, n)
         shapes = [x.shape for x in (input, n) if hasattr(x, "shape")]
+        if not shapes:
+            raise ArgumentError(f"polynomial: input is {input}, n is {n}; one must be a tensor")
+        dtype = result_type(input, n)
         is_float = dtype.is_floating_point
         return Spec(broadcast_shapes(*shapes), dtype if is_float else get_default_dtype())
 

@@ -4,7 +4,7 @@ import cmath
 import math
 
 from thixo.dtype import COMPLEX, FLOATS, INTEGERS, complex128, float64
-from thixo.errors import ValueRangeError, describe
+from thixo.errors import ArgumentError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Pointwise
 from thixo.ops.references import elementwise
@@ -106,6 +106,10 @@ class FloatPower(Composite):
     inplace = True
 
     def compose(input, exponent):
+        if not is_tensor(input) and not is_tensor(exponent):
+            raise ArgumentError(
+                f"float_power: input is {input}, exponent is {exponent}; one must be a tensor"
+            )
         wide = complex128 if is_complex(input) or is_complex(exponent) else float64
         if is_tensor(input):
             input = input.to(wide)

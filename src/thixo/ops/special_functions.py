@@ -263,7 +263,9 @@ class Polygamma(Pointwise):
         return g * tx.polygamma(n + 1, input)
 
     def reference(n, input):
-        return from_mpmath(lambda mp, a: mp.polygamma(n, a) if a else mp.inf * (-1) ** (n + 1))(input)
+        return from_mpmath(lambda mp, a: mp.polygamma(n, a) if a else mp.inf * (-1) ** (n + 1))(
+            input
+        )
 
     def samples(s):
         for n in (0, 1, 2, 4):

@@ -372,7 +372,7 @@ class Sinc(Pointwise):
         zero = input == 0
         x = tx.where(zero, 1, input)
         angle = x * math.pi
-        slope = (angle * tx.cos(angle) - tx.sin(angle)) / (angle * x)
+        slope = (tx.cos(angle) - tx.sin(angle) / angle) / x
         return g * tx.where(zero, 0, slope).conj()
 
     reference = real_or_complex(
