@@ -24,6 +24,7 @@ class FunctionalRelu(Composite):
     signature = "relu(input, inplace: bool = False) -> y"
     namespace = "nn.functional"
     dtypes = Relu.dtypes
+    inplace = True
 
     def compose(input, inplace):
         return tx.relu_(input) if inplace else tx.relu(input)
@@ -42,6 +43,7 @@ class FunctionalLeakyRelu(Composite):
     signature = "leaky_relu(input, negative_slope: scalar = 0.01, inplace: bool = False) -> y"
     namespace = "nn.functional"
     dtypes = LeakyRelu.dtypes
+    inplace = True
 
     def compose(input, negative_slope, inplace):
         form = tx.leaky_relu_ if inplace else tx.leaky_relu
@@ -61,6 +63,7 @@ class FunctionalElu(Composite):
     signature = "elu(input, alpha: scalar = 1.0, inplace: bool = False) -> y"
     namespace = "nn.functional"
     dtypes = Elu.dtypes
+    inplace = True
 
     def compose(input, alpha, inplace):
         return tx.elu_(input, alpha) if inplace else tx.elu(input, alpha)
@@ -79,6 +82,7 @@ class FunctionalCelu(Composite):
     signature = "celu(input, alpha: scalar = 1.0, inplace: bool = False) -> y"
     namespace = "nn.functional"
     dtypes = Celu.dtypes
+    inplace = True
 
     def compose(input, alpha, inplace):
         return tx.celu_(input, alpha) if inplace else tx.celu(input, alpha)
@@ -97,6 +101,7 @@ class FunctionalSelu(Composite):
     signature = "selu(input, inplace: bool = False) -> y"
     namespace = "nn.functional"
     dtypes = Selu.dtypes
+    inplace = True
 
     def compose(input, inplace):
         return tx.selu_(input) if inplace else tx.selu(input)
@@ -189,6 +194,7 @@ class FunctionalHardtanh(Composite):
     )
     namespace = "nn.functional"
     dtypes = Hardtanh.dtypes
+    inplace = True
 
     def compose(input, min_val, max_val, inplace):
         form = tx.hardtanh_ if inplace else tx.hardtanh
@@ -208,6 +214,7 @@ class FunctionalThreshold(Composite):
     signature = "threshold(input, threshold: scalar, value: scalar, inplace: bool = False) -> y"
     namespace = "nn.functional"
     dtypes = Threshold.dtypes
+    inplace = True
 
     def compose(input, threshold, value, inplace):
         form = tx.threshold_ if inplace else tx.threshold
@@ -248,6 +255,7 @@ class Rrelu(Composite):
     )
     namespace = "nn.functional"
     dtypes = FLOATS
+    inplace = True
 
     def compose(input, lower, upper, training, inplace):
         if lower > upper:
