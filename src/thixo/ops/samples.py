@@ -120,7 +120,9 @@ class Symbolic(np.ndarray):
     dims: tuple[Size, ...]
 
     def __array_finalize__(self, source: Any) -> None:
-        self.dims = self.shape  # results of arithmetic on it are plain in their sizes
+        # Arithmetic that keeps the shape keeps the symbols; any other result is plain in its sizes.
+        same = getattr(source, "shape", None) == self.shape
+        self.dims = getattr(source, "dims", self.shape) if same else self.shape
 
 
 class Maker:
