@@ -316,9 +316,12 @@ class Logcumsumexp(Op):
             return np.logaddexp.accumulate(x, axis=dim)
         rows = np.moveaxis(x, dim, 0)
         for i in range(1, len(rows)):
-            top = np.maximum(rows[i - 1].real, rows[i].real)
-            top = np.where(np.isfinite(top), top, 0)
-            rows[i] = np.log(np.exp(rows[i - 1] - top) + np.exp(rows[i] - top)) + top
+            # The greater one plus a small correction, so that its imaginary part does not wrap.
+            swap = rows[i - 1].real < rows[i].real
+            high = np.where(swap, rows[i], rows[i - 1])
+            low = np.where(swap, rows[i - 1], rows[i])
+            added = high + np.log1p(np.exp(low - high))
+            rows[i] = np.where(np.isneginf(high.real), high, added)
         return x
 
     def vjp(g, input, y, dim):

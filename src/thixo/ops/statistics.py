@@ -324,7 +324,7 @@ class Cov(Composite):
         centred = x - mean
         weighted = centred if w is None else centred * w
         y = tx.matmul(centred, weighted.conj().transpose(0, 1)) / freedom
-        return y if input.ndim == 2 else tx.reshape(y, ())
+        return tx.reshape(y, ()) if x.shape[0] == 1 else y  # one variable has a variance
 
     def reference(input, correction, fweights, aweights):
         x = np.atleast_2d(np.asarray(input))
@@ -335,7 +335,7 @@ class Cov(Composite):
         w = [p * q for p, q in zip(f, a, strict=True)]
         weight = math.fsum(w)
         if not weight:
-            return np.full((len(rows), len(rows)) if input.ndim == 2 else (), math.nan)
+            return np.full((len(rows), len(rows)) if len(rows) > 1 else (), math.nan)
         means = [sum(v * c for v, c in zip(r, w, strict=True)) / weight for r in rows]
         free = weight - correction * sum(p * q for p, q in zip(w, a, strict=True)) / weight
         free = max(free, 0.0)
@@ -347,10 +347,11 @@ class Cov(Composite):
                     for c, u, v in zip(w, r, q, strict=True)
                 )
                 y[i, j] = product / free if free else math.inf if product else math.nan
-        return y if input.ndim == 2 else y.reshape(())
+        return y if len(rows) > 1 else y.reshape(())
 
     def samples(s):
         yield Sample(s.real(s.m))
+        yield Sample(s.real(1, s.m))
         yield Sample(s.real(s.n, s.m))
         yield Sample(s.real(s.n, s.m), correction=0)
         yield Sample(s.real(s.n, s.m), fweights=s.ints(s.m, low=1))
