@@ -1,0 +1,404 @@
+"""Tensors from sizes and numbers: zeros, ones, full, arange, linspace, eye."""
+
+import math
+
+import numpy as np
+
+from thixo.dtype import get_default_dtype, int64, result_type, type_of_number
+from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
+from thixo.ops.base import Creation, Spec
+from thixo.ops.create_options import check_options, check_size
+from thixo.ops.loops import build
+from thixo.ops.samples import Bad, Sample
+from thixo.shape import Dim
+
+
+class Zeros(Creation):
+    """A tensor of zeros.
+
+    >>> tx.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+
+    signature = (
+        "zeros(size: ints..., *, dtype: dtype? = None, layout: any? = None, device: device? = None, "
+        "requires_grad: bool = False, pin_memory: bool = False) -> y"
+    )
+
+    def infer(size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+        check_options("zeros", device, layout)
+        return Spec(check_size("zeros", size), dtype or get_default_dtype())
+
+    def kernel(size, dtype=None, *options):
+        return np.zeros(size, (dtype or get_default_dtype()).numpy)
+
+    def reference(size, dtype=None, *options):
+        return build(size, np.float64, lambda i: 0)
+
+    def samples(s):
+        yield Sample((s.n, s.m), dtype=s.dtype)
+        yield Sample((0, s.n))
+        yield Sample(())
+        yield Sample((s.n,), dtype=s.dtype, device="cpu")
+
+    def bad(s):
+        yield Bad(Sample((2, -1)), ValueRangeError, "cannot be negative")
+        yield Bad(Sample((2,), layout="sparse_coo"), ArgumentError, "only layout is strided")
+
+
+class Ones(Creation):
+    """A tensor of ones.
+
+    >>> tx.ones(2)
+    tensor([1., 1.])
+    """
+
+    signature = (
+        "ones(size: ints..., *, dtype: dtype? = None, layout: any? = None, device: device? = None, "
+        "requires_grad: bool = False, pin_memory: bool = False) -> y"
+    )
+
+    def infer(size, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
+        check_options("ones", device, layout)
+        return Spec(check_size("ones", size), dtype or get_default_dtype())
+
+    def kernel(size, dtype=None, *options):
+        return np.ones(size, (dtype or get_default_dtype()).numpy)
+
+    def reference(size, dtype=None, *options):
+        return build(size, np.float64, lambda i: 1)
+
+    samples = Zeros.samples
+    bad = Zeros.bad
+
+
+class Empty(Creation):
+    """A tensor whose elements hold nothing of meaning yet.
+
+    >>> tx.empty(2, 3).shape
+    (2, 3)
+    """
+
+    signature = (
+        "empty(size: ints..., *, dtype: dtype? = None, layout: any? = None, device: device? = None, "
+        "requires_grad: bool = False, pin_memory: bool = False, memory_format: any? = None) -> y"
+    )
+
+    def infer(size, dtype=None, layout=None, device=None, *options):
+        check_options("empty", device, layout)
+        return Spec(check_size("empty", size), dtype or get_default_dtype())
+
+    def kernel(size, dtype=None, *options):
+        # Zeros cost next to nothing here, and make programs that forget to write repeatable.
+        return np.zeros(size, (dtype or get_default_dtype()).numpy)
+
+    def reference(size, dtype=None, *options):
+        return build(size, np.float64, lambda i: 0)
+
+    samples = Zeros.samples
+    bad = Zeros.bad
+
+
+def fill_type(operation, fill_value, dtype):
+    """The dtype of a filled tensor: the given one, or what the number becomes by itself."""
+    own = type_of_number(fill_value)
+    if dtype is None:
+        return own
+    if own.is_complex and not dtype.is_complex:
+        raise DTypeError(f"{operation}: the complex {fill_value} does not fit in {dtype.name}")
+    return dtype
+
+
+class Full(Creation):
+    """A tensor filled with one number.
+
+    >>> tx.full((2, 2), 7)
+    tensor([[7, 7],
+            [7, 7]])
+    """
+
+    signature = (
+        "full(size: ints, fill_value: scalar, *, dtype: dtype? = None, layout: any? = None, "
+        "device: device? = None, requires_grad: bool = False, pin_memory: bool = False) -> y"
+    )
+
+    def infer(size, fill_value, dtype=None, layout=None, device=None, *options):
+        check_options("full", device, layout)
+        return Spec(check_size("full", size), fill_type("full", fill_value, dtype))
+
+    def kernel(size, fill_value, dtype=None, *options):
+        dtype = fill_type("full", fill_value, dtype)
+        return filled(size, fill_value, dtype.numpy)
+
+    def reference(size, fill_value, dtype=None, *options):
+        return build(size, np.asarray(fill_value).dtype, lambda i: fill_value)
+
+    def samples(s):
+        yield Sample((s.n, s.m), 2)
+        yield Sample((s.n,), True)
+        yield Sample((), 2.5)
+        yield Sample((0, s.n), 1 + 2j)
+        yield Sample((s.n,), s.number(), dtype=s.dtype)
+
+    def bad(s):
+        yield Bad(Sample((-2,), 1), ValueRangeError, "cannot be negative")
+        if not s.dtype.is_complex:
+            yield Bad(Sample((2,), 1j, dtype=s.dtype), DTypeError, "does not fit")
+
+
+def filled(size, fill_value, dtype):
+    """An array of one number; integers wrap as a conversion would."""
+    if dtype.kind in "iu":
+        number = np.array(fill_value)
+        return np.broadcast_to(number.astype(dtype), size).copy()
+    return np.full(size, fill_value, dtype)
+
+
+class Eye(Creation):
+    """A matrix with ones on the diagonal and zeros elsewhere.
+
+    >>> tx.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+
+    signature = (
+        "eye(n: int, m: int? = None, *, dtype: dtype? = None, layout: any? = None, "
+        "device: device? = None, requires_grad: bool = False, pin_memory: bool = False) -> y"
+    )
+
+    def infer(n, m=None, dtype=None, layout=None, device=None, *options):
+        check_options("eye", device, layout)
+        size = check_size("eye", (n, n if m is None else m))
+        return Spec(size, dtype or get_default_dtype())
+
+    def kernel(n, m=None, dtype=None, *options):
+        return np.eye(n, m, dtype=(dtype or get_default_dtype()).numpy)
+
+    def reference(n, m=None, *options):
+        return build((n, n if m is None else m), np.float64, lambda i: i[0] == i[1])
+
+    def samples(s):
+        yield Sample(s.n, dtype=s.dtype)
+        yield Sample(s.n, s.m)
+        yield Sample(3, 0)
+
+    def bad(s):
+        yield Bad(Sample(-1), ValueRangeError, "cannot be negative")
+        yield Bad(Sample(2, -1), ValueRangeError, "cannot be negative")
+
+
+def arange_bounds(start, end):
+    """arange(end) starts at 0."""
+    return (0, start) if end is None else (start, end)
+
+
+def is_whole(number):
+    """Whether a number is an integer or a symbolic size."""
+    return isinstance(number, int | np.integer | Dim)
+
+
+class Arange(Creation):
+    """The numbers from start up to, not including, end in steps.
+
+    >>> tx.arange(4), tx.arange(1, 2, 0.5)
+    (tensor([0, 1, 2, 3]), tensor([1.0000, 1.5000]))
+    """
+
+    signature = (
+        "arange(start: scalar = 0, end: scalar? = None, step: scalar = 1, *, dtype: dtype? = None, "
+        "layout: any? = None, device: device? = None, requires_grad: bool = False, "
+        "pin_memory: bool = False) -> y"
+    )
+
+    def infer(start=0, end=None, step=1, dtype=None, layout=None, device=None, *options):
+        check_options("arange", device, layout)
+        start, end = arange_bounds(start, end)
+        whole = is_whole(start) and is_whole(end) and is_whole(step)
+        if not whole:
+            start, end, step = float(start), float(end), float(step)
+            if not (math.isfinite(start) and math.isfinite(end)) or math.isnan(step):
+                raise ValueRangeError(
+                    f"arange: needs finite numbers, got start {start}, end {end}, step {step}"
+                )
+        if step == 0:
+            raise ValueRangeError("arange: step must not be 0")
+        up = step > 0
+        if start is not end and (start > end if up else start < end):
+            raise ValueRangeError(
+                f"arange: steps of {step} do not lead from {start} to {end}; step needs the other sign"
+            )
+        count = -((start - end) // step) if whole else math.ceil((end - start) / step)
+        return Spec((count,), dtype or (int64 if whole else get_default_dtype()))
+
+    def kernel(start=0, end=None, step=1, dtype=None, *options):
+        start, end = arange_bounds(start, end)
+        if is_whole(start) and is_whole(end) and is_whole(step):
+            return np.arange(start, end, step, np.int64)
+        count = math.ceil((float(end) - float(start)) / float(step))
+        if dtype is not None and dtype.is_integer:
+            return int(start) + np.arange(count) * int(step)
+        return float(start) + np.arange(count) * float(step)
+
+    def reference(start=0, end=None, step=1, dtype=None, *options):
+        if end is None:
+            start, end = 0, start
+        values = []
+        while start + len(values) * step < end if step > 0 else start + len(values) * step > end:
+            values.append(start + len(values) * step)
+        if dtype is not None and dtype.is_integer:
+            return np.array([int(start) + i * int(step) for i in range(len(values))], np.int64)
+        return np.array(values, np.float64 if isinstance(step + start, float) else np.int64)
+
+    def samples(s):
+        yield Sample(s.n)
+        yield Sample(1, s.n + 4, 2)
+        yield Sample(5, 0, -2)
+        yield Sample(0, 1, 0.25)
+        yield Sample(2.5, -1, -0.5)
+        yield Sample(3, 3)
+        yield Sample(0)
+        if not (s.dtype.is_complex or s.dtype.name == "bool"):
+            yield Sample(0, 6, 2, dtype=s.dtype)
+
+    def bad(s):
+        yield Bad(Sample(0, 3, 0), ValueRangeError, "step must not be 0")
+        yield Bad(Sample(0, -3, 2), ValueRangeError, "do not lead from 0 to -3")
+        yield Bad(Sample(0, math.inf), ValueRangeError, "finite")
+
+
+def space_type(operation, start, end, steps, dtype):
+    """The dtype of linspace and logspace, their arguments checked."""
+    for name, value in (("start", start), ("end", end)):
+        if getattr(value, "ndim", 0) != 0:
+            raise ShapeError(
+                f"{operation}: {name} must be a number or a 0-d tensor, {name} is {describe(value)}"
+            )
+    if steps < 0:
+        raise ValueRangeError(f"{operation}: steps cannot be negative, got {steps}")
+    default = get_default_dtype()
+    if result_type(start, end).is_complex:
+        default = default.to_complex()
+    if dtype is None:
+        return default
+    if default.is_complex and not dtype.is_complex:
+        raise DTypeError(f"{operation}: complex bounds do not fit in {dtype.name}")
+    return dtype
+
+
+def spaced(start, end, steps, whole):
+    """Evenly spaced numbers, computed from both ends so that each is met exactly."""
+    start, end = (np.asarray(v)[()] for v in (start, end))
+    if whole:
+        start, end = int(start), int(end)
+    if steps == 1:
+        return np.array([start])
+    i = np.arange(steps)
+    step = (end - start) / max(steps - 1, 1)
+    return np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i))
+
+
+class Linspace(Creation):
+    """Evenly spaced numbers from start to end, both included.
+
+    >>> tx.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+
+    signature = (
+        "linspace(start: operand, end: operand, steps: int, *, dtype: dtype? = None, "
+        "layout: any? = None, device: device? = None, requires_grad: bool = False, "
+        "pin_memory: bool = False) -> y"
+    )
+
+    def infer(start, end, steps, dtype=None, layout=None, device=None, *options):
+        check_options("linspace", device, layout)
+        return Spec((steps,), space_type("linspace", start, end, steps, dtype))
+
+    def kernel(start, end, steps, dtype=None, *options):
+        return spaced(start, end, steps, dtype is not None and dtype.is_integer)
+
+    def reference(start, end, steps, dtype=None, *options):
+        return np.linspace(np.asarray(start)[()], np.asarray(end)[()], steps)
+
+    def samples(s):
+        yield Sample(0, 1, s.n)
+        yield Sample(-2.0, 3, s.m)
+        yield Sample(4, 4, 1)
+        yield Sample(0, 1, 0)
+        yield Sample(1j, 2, s.n)
+        if not (s.dtype.is_integer or s.dtype.name == "bool"):
+            yield Sample(s.real(), s.real(), s.n, dtype=s.dtype)
+
+    def bad(s):
+        yield Bad(Sample(0, 1, -1), ValueRangeError, "cannot be negative")
+        yield Bad(Sample(s.real(2), 1, 3), ShapeError, "a 0-d tensor")
+
+
+class Logspace(Creation):
+    """Powers of `base` with evenly spaced exponents from start to end.
+
+    >>> tx.logspace(0, 2, 3)
+    tensor([  1.,  10., 100.])
+    """
+
+    signature = (
+        "logspace(start: operand, end: operand, steps: int, base: float = 10.0, *, "
+        "dtype: dtype? = None, layout: any? = None, device: device? = None, "
+        "requires_grad: bool = False, pin_memory: bool = False) -> y"
+    )
+
+    def infer(start, end, steps, base=10.0, dtype=None, layout=None, device=None, *options):
+        check_options("logspace", device, layout)
+        return Spec((steps,), space_type("logspace", start, end, steps, dtype))
+
+    def kernel(start, end, steps, base=10.0, dtype=None, *options):
+        exponents = spaced(start, end, steps, False)
+        with np.errstate(all="ignore"):
+            return np.power(np.asarray(base, exponents.dtype), exponents)
+
+    def reference(start, end, steps, base=10.0, dtype=None, *options):
+        exponents = np.linspace(np.asarray(start)[()], np.asarray(end)[()], steps)
+        return np.exp(np.log(base) * exponents)
+
+    def samples(s):
+        yield Sample(0, 1, s.n)
+        yield Sample(-2.0, 3, s.m, 2.0)
+        yield Sample(1, 1, 1)
+        yield Sample(0, 1, 0)
+
+    def bad(s):
+        yield Bad(Sample(0, 1, -1), ValueRangeError, "cannot be negative")
+
+
+class ScalarTensor(Creation):
+    """A 0-d tensor of a number, of the default float type unless another is given.
+
+    >>> tx.scalar_tensor(2)
+    tensor(2.)
+    """
+
+    signature = (
+        "scalar_tensor(s: scalar, *, dtype: dtype? = None, layout: any? = None, "
+        "device: device? = None, requires_grad: bool = False, pin_memory: bool = False) -> y"
+    )
+
+    def infer(s, dtype=None, layout=None, device=None, *options):
+        check_options("scalar_tensor", device, layout)
+        default = get_default_dtype()
+        if isinstance(s, complex):
+            default = default.to_complex()
+        return Spec((), fill_type("scalar_tensor", s, dtype or default))
+
+    def kernel(s, dtype=None, *options):
+        return np.asarray(s)
+
+    def reference(s, *options):
+        return build((), type(s), lambda i: s)
+
+    def samples(s):
+        yield Sample(2)
+        yield Sample(2.5)
+        yield Sample(1 + 2j)
+        yield Sample(s.number(), dtype=s.dtype)

@@ -1,0 +1,529 @@
+"""The views: operators whose result looks at their input's memory in another way."""
+
+import numpy as np
+
+from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError, ValueRangeError
+from thixo.ops import public as tx
+from thixo.ops.base import Op, Spec, View
+from thixo.ops.layout import (
+    position,
+    regroup_strides,
+    resolve_shape,
+    same_type_as,
+    slice_bounds,
+)
+from thixo.ops.loops import build
+from thixo.ops.samples import Bad, Sample
+from thixo.shape import dim_max, dim_min, normalize_dim, normalize_dims, shape_text
+
+
+class ViewShape(View):
+    """The same elements in another shape, without a copy; one size may be -1.
+
+    >>> tx.arange(6).view(2, 3)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+
+    signature = "view(input, shape: ints...) -> input"
+
+    def geometry(shape, strides, offset, target):
+        target = resolve_shape(shape, target, "view")
+        regrouped = regroup_strides(shape, strides, target)
+        if regrouped is None:
+            raise ShapeError(
+                f"view: {shape_text(shape)} with strides {tuple(strides)} cannot be seen as "
+                f"{shape_text(target)} without a copy; use reshape"
+            )
+        return target, regrouped, offset
+
+    def infer(input, shape):
+        return Spec(resolve_shape(input.shape, shape, "view"), input.dtype)
+
+    def vjp(g, input_type):
+        return tx.reshape(g, input_type.shape)
+
+    def reference(input, shape):
+        flat = iter(input.flat)
+        return build(np.empty(input.size).reshape(shape).shape, input.dtype, lambda i: next(flat))
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m), shape=(s.n * s.m,))
+        yield Sample(s.real(s.n * s.m, s.k), shape=(s.n, s.m, -1))
+        yield Sample(s.real(s.n, 0), shape=(0, s.m))
+        yield Sample(s.real(), shape=(1, 1))
+        yield Sample(s.real(1), shape=())
+
+    def bad(s):
+        yield Bad(Sample(s.real(2, 3), shape=(4,)), ShapeError, "has 6 elements")
+        yield Bad(Sample(s.real(2, 3), shape=(-1, -1)), ShapeError, "only one size can be -1")
+        yield Bad(Sample(s.real(0, 3), shape=(0, -1)), ShapeError, "could be any size")
+
+
+class Reshape(Op):
+    """The same elements in another shape: a view where strides allow it, else a copy.
+
+    >>> tx.arange(6).reshape(3, -1)
+    tensor([[0, 1],
+            [2, 3],
+            [4, 5]])
+    """
+
+    signature = "reshape(input, shape: ints...) -> y"
+
+    def infer(input, shape):
+        return Spec(resolve_shape(input.shape, shape, "reshape"), input.dtype)
+
+    def kernel(input, shape):
+        return np.array(input, order="C").reshape(shape)
+
+    def vjp(g, input_type):
+        return tx.reshape(g, input_type.shape)
+
+    reference = ViewShape.reference
+    samples = ViewShape.samples
+
+    def bad(s):
+        yield Bad(Sample(s.real(2, 3), shape=(4, 2)), ShapeError, "has 6 elements")
+        yield Bad(Sample(s.real(2, 3), shape=(4, -1)), ShapeError, "no multiple of 4")
+
+
+class Transpose(View):
+    """The input with two axes exchanged.
+
+    >>> tx.tensor([[1, 2], [3, 4]]).transpose(0, 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+
+    signature = "transpose(input, dim0: int, dim1: int) -> input"
+
+    def geometry(shape, strides, offset, dim0, dim1):
+        a, b = (
+            normalize_dim(dim0, len(shape), "transpose"),
+            normalize_dim(dim1, len(shape), "transpose"),
+        )
+        if not shape:
+            return shape, strides, offset
+        shape, strides = list(shape), list(strides)
+        shape[a], shape[b] = shape[b], shape[a]
+        strides[a], strides[b] = strides[b], strides[a]
+        return tuple(shape), tuple(strides), offset
+
+    infer = same_type_as(geometry)
+
+    def vjp(g, dim0, dim1):
+        return tx.transpose(g, dim0, dim1)
+
+    def reference(input, dim0, dim1):
+        return np.swapaxes(input, dim0, dim1) if input.ndim else input
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m), 0, 1)
+        yield Sample(s.real(s.n, s.m, s.k), -1, 0)
+        yield Sample(s.real(s.n, 0), 1, 0)
+        yield Sample(s.real(), 0, -1)
+
+    def bad(s):
+        yield Bad(Sample(s.real(2, 3), 0, 2), IndexOutOfRange, "dim 2 is out of range")
+
+
+class Permute(View):
+    """The input with its axes in another order.
+
+    >>> tx.zeros(2, 3, 5).permute(2, 0, 1).shape
+    (5, 2, 3)
+    """
+
+    signature = "permute(input, dims: ints...) -> input"
+
+    def geometry(shape, strides, offset, dims):
+        if len(dims) != len(shape):
+            raise ShapeError(
+                f"permute: needs each of the {len(shape)} axes of {shape_text(shape)} once, "
+                f"got dims {tuple(dims)}"
+            )
+        order = normalize_dims(dims, len(shape), "permute")
+        return tuple(shape[d] for d in order), tuple(strides[d] for d in order), offset
+
+    infer = same_type_as(geometry)
+
+    def vjp(g, dims):
+        order = normalize_dims(dims, len(dims), "permute")
+        return tx.permute(g, tuple(order.index(d) for d in range(len(order))))
+
+    def reference(input, dims):
+        def element(index):
+            source = [0] * input.ndim
+            for place, d in enumerate(dims):
+                source[d] = index[place]
+            return input[tuple(source)]
+
+        return build([input.shape[d] for d in dims], input.dtype, element)
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m, s.k), dims=(2, 0, 1))
+        yield Sample(s.real(s.n, s.m, s.k), dims=(-2, -1, 0))
+        yield Sample(s.real(0, s.m), dims=(1, 0))
+        yield Sample(s.real(), dims=())
+
+    def bad(s):
+        yield Bad(Sample(s.real(2, 3), dims=(0,)), ShapeError, "needs each of the 2 axes")
+        yield Bad(Sample(s.real(2, 3), dims=(0, 0)), ValueRangeError, "an axis twice")
+
+
+class Expand(View):
+    """The input repeated along axes of size 1, and along new ones in front, without a copy.
+
+    -1 keeps an axis as it is.
+
+    >>> tx.tensor([[1], [2]]).expand(2, 3)
+    tensor([[1, 1, 1],
+            [2, 2, 2]])
+    """
+
+    signature = "expand(input, size: ints...) -> input"
+
+    def geometry(shape, strides, offset, size):
+        new = len(size) - len(shape)
+        if new < 0:
+            raise ShapeError(
+                f"expand: {shape_text(shape)} has more axes than {shape_text(size)}; "
+                "needs at least as many sizes as axes"
+            )
+        wanted, steps = [], []
+        for d, target in enumerate(size):
+            keeps = isinstance(target, int) and target == -1
+            if d < new:
+                if keeps or target < 0:
+                    raise ShapeError(
+                        f"expand: {target} at place {d} of {shape_text(size)} is no size; "
+                        "-1 can stand only for an axis that exists"
+                    )
+                wanted.append(target)
+                steps.append(0)
+                continue
+            have = shape[d - new]
+            if keeps or target is have:
+                wanted.append(have)
+                steps.append(strides[d - new])
+            elif have == 1:
+                if target < 0:
+                    raise ShapeError(f"expand: sizes cannot be negative, got {shape_text(size)}")
+                wanted.append(target)
+                steps.append(0 if target != 1 else strides[d - new])
+            elif have == target:
+                wanted.append(have)
+                steps.append(strides[d - new])
+            else:
+                raise ShapeError(
+                    f"expand: axis {d - new} of {shape_text(shape)} has size {have} and cannot "
+                    f"become {target}; only an axis of size 1 can grow"
+                )
+        return tuple(wanted), tuple(steps), offset
+
+    infer = same_type_as(geometry)
+
+    def vjp(g):
+        return g  # still broadcast: summed to the input's shape by the tape
+
+    def reference(input, size):
+        new = len(size) - input.ndim
+        shape = [input.shape[d - new] if n == -1 else n for d, n in enumerate(size)]
+        return build(
+            shape,
+            input.dtype,
+            lambda i: input[
+                tuple(0 if n == 1 else k for n, k in zip(input.shape, i[new:], strict=True))
+            ],
+        )
+
+    def samples(s):
+        yield Sample(s.real(s.n, 1), size=(s.n, s.m))
+        yield Sample(s.real(1, s.m), size=(s.k, s.n, -1))
+        yield Sample(s.real(), size=(s.n,))
+        yield Sample(s.real(s.n, 1), size=(-1, 0))
+        yield Sample(s.real(), size=())
+
+    def bad(s):
+        yield Bad(Sample(s.real(2, 3), size=(2, 4)), ShapeError, "cannot become 4")
+        yield Bad(Sample(s.real(2, 3), size=(3,)), ShapeError, "more axes")
+        yield Bad(Sample(s.real(3), size=(-1, 3)), ShapeError, "only for an axis that exists")
+
+
+class Squeeze(View):
+    """The input without its axes of size 1: all of them, or those named.
+
+    >>> tx.zeros(1, 3, 1).squeeze().shape, tx.zeros(1, 3, 1).squeeze(0).shape
+    ((3,), (3, 1))
+    """
+
+    signature = "squeeze(input, dim: ints? = None) -> input"
+
+    def geometry(shape, strides, offset, dim=None):
+        dims = range(len(shape)) if dim is None else normalize_dims(dim, len(shape), "squeeze")
+        kept = [d for d in range(len(shape)) if d not in dims or shape[d] != 1]
+        return tuple(shape[d] for d in kept), tuple(strides[d] for d in kept), offset
+
+    infer = same_type_as(geometry)
+
+    def vjp(g, input_type):
+        return tx.reshape(g, input_type.shape)
+
+    def reference(input, dim=None):
+        if dim is None:
+            return np.squeeze(input)
+        ndim = max(input.ndim, 1)
+        return np.squeeze(input, tuple(d % ndim for d in dim if input.ndim and input.shape[d] == 1))
+
+    def samples(s):
+        yield Sample(s.real(s.n, 1, s.m, 1))
+        yield Sample(s.real(s.n, 1, s.m, 1), dim=1)
+        yield Sample(s.real(s.n, 1, s.m, 1), dim=(-1, 0, 1))
+        yield Sample(s.real(1, 0), dim=0)
+        yield Sample(s.real(), dim=0)
+        yield Sample(s.real())
+
+    def bad(s):
+        yield Bad(Sample(s.real(1, 3), dim=2), IndexOutOfRange, "dim 2 is out of range")
+        yield Bad(Sample(s.real(1, 3), dim=(0, -2)), ValueRangeError, "an axis twice")
+
+
+class Unsqueeze(View):
+    """The input with a new axis of size 1 at place `dim`.
+
+    >>> tx.tensor([1, 2]).unsqueeze(1)
+    tensor([[1],
+            [2]])
+    """
+
+    signature = "unsqueeze(input, dim: int) -> input"
+
+    def geometry(shape, strides, offset, dim):
+        d = normalize_dim(dim, len(shape) + 1, "unsqueeze")
+        step = shape[d] * strides[d] if d < len(shape) else 1
+        return (*shape[:d], 1, *shape[d:]), (*strides[:d], step, *strides[d:]), offset
+
+    infer = same_type_as(geometry)
+
+    def vjp(g, dim):
+        return tx.squeeze(g, dim)
+
+    def reference(input, dim):
+        shape = list(input.shape)
+        shape.insert(dim if dim >= 0 else dim + input.ndim + 1, 1)
+        return input.reshape(shape)
+
+    def samples(s):
+        for dim in (0, 1, -1, -3):
+            yield Sample(s.real(s.n, s.m), dim)
+        yield Sample(s.real(), 0)
+        yield Sample(s.real(0), -1)
+
+    def bad(s):
+        yield Bad(Sample(s.real(2, 3), 3), IndexOutOfRange, "dim 3 is out of range")
+
+
+class Select(View):
+    """One slice of the input across an axis, which disappears.
+
+    >>> tx.tensor([[1, 2], [3, 4]]).select(1, -1)
+    tensor([2, 4])
+    """
+
+    signature = "select(input, dim: int, index: int) -> input"
+
+    def geometry(shape, strides, offset, dim, index):
+        if not shape:
+            raise IndexOutOfRange("select: a 0-d tensor has no axis to select from")
+        d = normalize_dim(dim, len(shape), "select")
+        place = position(index, shape[d], "select", d)
+        return (
+            (*shape[:d], *shape[d + 1 :]),
+            (*strides[:d], *strides[d + 1 :]),
+            offset + place * strides[d],
+        )
+
+    infer = same_type_as(geometry)
+
+    def vjp(g, input_type, dim, index):
+        return tx.select_scatter(g.new_zeros(input_type.shape), g, dim, index)
+
+    def reference(input, dim, index):
+        return np.take(input, index, axis=dim)
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m), 0, 1)
+        yield Sample(s.real(s.n, s.m, s.k), 1, -1)
+        yield Sample(s.real(s.n, s.m), -1, 0)
+        yield Sample(s.real(s.n), 0, -2)
+        yield Sample(s.real(s.n, 0), 0, 1)
+
+    def bad(s):
+        yield Bad(Sample(s.real(2, 3), 1, 3), IndexOutOfRange, "index 3 is out of range for axis 1")
+        yield Bad(Sample(s.real(), 0, 0), IndexOutOfRange, "no axis")
+
+
+class Slice(View):
+    """Every `step`-th element of an axis from `start` up to, not including, `end`.
+
+    >>> tx.ops.slice(tx.arange(6), 0, 1, -1, 2)
+    tensor([1, 3])
+    """
+
+    signature = (
+        "slice(input, dim: int = 0, start: int? = None, end: int? = None, step: int = 1) -> input"
+    )
+    method = False
+
+    def geometry(shape, strides, offset, dim=0, start=None, end=None, step=1):
+        if not shape:
+            raise IndexOutOfRange("slice: a 0-d tensor has no axis to slice")
+        d = normalize_dim(dim, len(shape), "slice")
+        first, length = slice_bounds(start, end, step, shape[d])
+        return (
+            (*shape[:d], length, *shape[d + 1 :]),
+            (*strides[:d], strides[d] * step, *strides[d + 1 :]),
+            offset + first * strides[d],
+        )
+
+    infer = same_type_as(geometry)
+
+    def vjp(g, input_type, dim, start, end, step):
+        return tx.slice_scatter(g.new_zeros(input_type.shape), g, dim, start, end, step)
+
+    def reference(input, dim=0, start=None, end=None, step=1):
+        kept = range(input.shape[dim])[start:end:step]
+        return np.take(input, np.array(kept, int), axis=dim)
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m))
+        yield Sample(s.real(s.n, s.m), 1, 1)
+        yield Sample(s.real(s.n, s.m), -1, -2, None)
+        yield Sample(s.real(s.n, s.m), 0, 0, 100, 2)
+        yield Sample(s.real(s.n, s.m), 0, None, -1)
+        yield Sample(s.real(s.n), 0, 2, 1)
+        yield Sample(s.real(0, s.n), 0, 0, 1)
+
+    def bad(s):
+        yield Bad(Sample(s.real(3), 0, None, None, -1), ArgumentError, "step must be positive")
+        yield Bad(Sample(s.real(3), 0, None, None, 0), ArgumentError, "step must be positive")
+        yield Bad(Sample(s.real(3), 1), IndexOutOfRange, "dim 1 is out of range")
+
+
+class Diagonal(View):
+    """The elements input[..., i, ..., i + offset, ...] of two axes, as a last axis.
+
+    >>> tx.tensor([[1, 2], [3, 4]]).diagonal()
+    tensor([1, 4])
+    """
+
+    signature = "diagonal(input, offset: int = 0, dim1: int = 0, dim2: int = 1) -> input"
+
+    def geometry(shape, strides, start, offset=0, dim1=0, dim2=1):
+        a, b, length = diagonal_axes("diagonal", shape, offset, dim1, dim2)
+        if length != 0:
+            start = start + (-offset * strides[a] if offset < 0 else offset * strides[b])
+        rest = [d for d in range(len(shape)) if d not in (a, b)]
+        return (
+            (*(shape[d] for d in rest), length),
+            (*(strides[d] for d in rest), strides[a] + strides[b]),
+            start,
+        )
+
+    infer = same_type_as(geometry)
+
+    def vjp(g, input_type, offset, dim1, dim2):
+        return tx.diagonal_scatter(g.new_zeros(input_type.shape), g, offset, dim1, dim2)
+
+    def reference(input, offset=0, dim1=0, dim2=1):
+        return np.diagonal(input, offset, dim1, dim2)
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m))
+        yield Sample(s.real(s.n, s.m), offset=1)
+        yield Sample(s.real(s.n, s.m), offset=-1, dim1=-1, dim2=0)
+        yield Sample(s.real(s.n, s.m, s.k), 0, 2, 1)
+        yield Sample(s.real(s.n, s.m), offset=100)
+        yield Sample(s.real(s.n, 0))
+
+    def bad(s):
+        yield Bad(Sample(s.real(3)), ShapeError, "two axes")
+        yield Bad(Sample(s.real(3, 3), 0, 1, -1), ShapeError, "must differ")
+
+
+def diagonal_axes(operation, shape, offset, dim1, dim2):
+    """The two axes of a diagonal counted from the front, and its length."""
+    if len(shape) < 2:
+        raise ShapeError(f"{operation}: needs two axes or more, input is {shape_text(shape)}")
+    a, b = normalize_dim(dim1, len(shape), operation), normalize_dim(dim2, len(shape), operation)
+    if a == b:
+        raise ShapeError(f"{operation}: dim1 and dim2 must differ, both are {a}")
+    rows = shape[a] + offset if offset < 0 else shape[a]
+    columns = shape[b] - offset if offset > 0 else shape[b]
+    return a, b, dim_max(dim_min(rows, columns), 0)
+
+
+class Unfold(View):
+    """Windows of `size` elements of an axis, one every `step`; they become the last axis.
+
+    >>> tx.arange(5).unfold(0, 3, 1)
+    tensor([[0, 1, 2],
+            [1, 2, 3],
+            [2, 3, 4]])
+    """
+
+    signature = "unfold(input, dimension: int, size: int, step: int) -> input"
+
+    def geometry(shape, strides, offset, dimension, size, step):
+        d = normalize_dim(dimension, len(shape), "unfold")
+        length = shape[d] if shape else 1
+        if size < 0 or step <= 0:
+            raise ArgumentError(
+                f"unfold: needs size of at least 0 and step of at least 1, got {size} and {step}"
+            )
+        if size > length:
+            raise ShapeError(
+                f"unfold: a window of {size} does not fit axis {d} of {shape_text(shape)}"
+            )
+        if not shape:
+            return (size,), (1,), offset
+        windows = (length - size) // step + 1
+        return (
+            (*shape[:d], windows, *shape[d + 1 :], size),
+            (*strides[:d], strides[d] * step, *strides[d + 1 :], strides[d]),
+            offset,
+        )
+
+    infer = same_type_as(geometry)
+
+    def vjp(g, input_type, dimension, size, step):
+        shape = tuple(input_type.shape)
+        if not shape:
+            return tx.sum(g)
+        d = normalize_dim(dimension, len(shape), "unfold")
+        windows = g.shape[d]
+        starts = tx.arange(windows).unsqueeze(1) * step
+        index = (starts + tx.arange(size)).reshape(windows * size)
+        g = tx.movedim(g, -1, d + 1)  # (..., windows, size, ...)
+        g = tx.reshape(g, (*shape[:d], windows * size, *shape[d + 1 :]))
+        return tx.index_add(g.new_zeros(shape), d, index, g)
+
+    def reference(input, dimension, size, step):
+        if input.ndim == 0:
+            return np.repeat(input, size)
+        last = np.moveaxis(input, dimension, -1)
+        starts = range(0, last.shape[-1] - size + 1, step)
+        windows = np.array([last[..., i : i + size] for i in starts])
+        return np.moveaxis(windows, 0, dimension % input.ndim)
+
+    def samples(s):
+        yield Sample(s.real(s.n + 3), 0, 2, 1)
+        yield Sample(s.real(s.n, s.m + 3), 1, 3, 2)
+        yield Sample(s.real(s.n, s.m), -2, 2, 3)
+        yield Sample(s.real(s.n), 0, 0, 1)
+        yield Sample(s.real(), 0, 1, 1)
+
+    def bad(s):
+        yield Bad(Sample(s.real(3), 0, 4, 1), ShapeError, "does not fit")
+        yield Bad(Sample(s.real(3), 0, 2, 0), ArgumentError, "step of at least 1")
