@@ -44,8 +44,6 @@ _PACKAGES = frozenset(
 _HOMES = {
     name: module
     for module, names in {
-        "thixo.tensor": "Tensor tensor as_tensor asarray from_numpy from_dlpack is_tensor "
-        "set_printoptions",
         "thixo.autograd": "no_grad enable_grad inference_mode set_grad_enabled is_grad_enabled "
         "is_inference_mode_enabled",
         "thixo.random": "Generator default_generator get_rng_state initial_seed manual_seed seed "
@@ -62,7 +60,7 @@ def __getattr__(name: str) -> _Any:
         value = getattr(_importlib.import_module(_HOMES[name]), name)
     elif name in _PACKAGES:
         return _importlib.import_module("thixo." + name)
-    elif name.startswith("__"):
+    elif name.startswith("_"):
         raise AttributeError(f"module 'thixo' has no attribute {name!r}")
     else:
         value = _importlib.import_module("thixo.ops.public").find(name)
@@ -82,3 +80,15 @@ def __dir__() -> list[str]:
 globals()["dtype"] = DType
 globals().update(_dtype.BY_NAME)
 globals().update(_dtype.ALIASES)
+
+# Tensors exist as soon as an operator makes one, so their Python face is always there.
+from thixo.tensor import (  # noqa: E402
+    Tensor,
+    as_tensor,
+    asarray,
+    from_dlpack,
+    from_numpy,
+    is_tensor,
+    set_printoptions,
+    tensor,
+)

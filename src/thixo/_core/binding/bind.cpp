@@ -172,7 +172,14 @@ void bind(const Operator& op, PyObject* const* args, Py_ssize_t nargs, PyObject*
   for (int i = 0; i < n && used < nargs; ++i) {
     const Param& p = op.params[i];
     if (p.keyword_only) break;
-    if (p.rest) {  // permute(x, 2, 0, 1) and permute(x, (2, 0, 1)) mean the same
+    if (p.rest && (p.kind == Kind::Any || (p.kind == Kind::Tensors && is_tensor(args[used])))) {
+      Object tuple = Object::own(PyTuple_New(nargs - used));
+      for (Py_ssize_t k = used; k < nargs; ++k) PyTuple_SET_ITEM(tuple.get(), k - used, Py_NewRef(args[k]));
+      slots.items[i] = p.kind == Kind::Any ? tuple.give() : convert(op, p, tuple.get());
+      used = nargs;
+      continue;
+    }
+    if (p.rest && p.kind == Kind::Ints) {  // permute(x, 2, 0, 1) and permute(x, (2, 0, 1)) mean the same
       Py_ssize_t last = used;
       while (last < nargs && !PyList_Check(args[last]) && !PyTuple_Check(args[last])) {
         PyObject* one = integer(args[last]);

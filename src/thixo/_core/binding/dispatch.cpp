@@ -59,8 +59,16 @@ static void attach(const Operator& op, const Ref<Node>& node, Results& results) 
   }
 }
 
+// A declaration's own check of its arguments. Operators with native loops need none for the arguments
+// those loops take, which are the defaults.
 static void run_check(const Operator& op, PyObject* const* slots) {
-  if (op.check) Object::own(PyObject_Vectorcall(op.check.get(), slots, op.params.size(), nullptr));
+  if (!op.check) return;
+  bool defaults = op.has_loops;
+  for (size_t i = 0; defaults && i < op.params.size(); ++i) {
+    const Param& p = op.params[i];
+    defaults = p.kind == Kind::Tensor || p.kind == Kind::Operand || slots[i] == p.fallback.get();
+  }
+  if (!defaults) Object::own(PyObject_Vectorcall(op.check.get(), slots, op.params.size(), nullptr));
 }
 
 // ---- in place: compute, write into the first argument, give it a new history
@@ -101,14 +109,8 @@ static PyObject* call_inplace(const Operator& op, Slots& slots) {
   bool records = wants_tape(op, args);
   check_inplace(*self, op.name.c_str(), records);
   if (meets_symbols(op, args)) {
-    Ref<Node> node = records ? begin_record(op, args, self.get()) : Ref<Node>();
-    Object tuple = slot_tuple(op, args);
-    Object done = Object::own(
-        PyObject_CallFunctionObjArgs(known.trace_inplace, op.declaration.get(), tuple.get(), nullptr));
-    if (node) {
-      finish_record(node, op, {self});
-      set_history(self, node, 0);
-    }
+    Object tuple = slot_tuple(op, args);  // the hook records the out-of-place operator and re-points tensors
+    Object::own(PyObject_CallFunctionObjArgs(known.trace_inplace, op.declaration.get(), tuple.get(), nullptr));
     return Py_NewRef(args[0]);
   }
   Ref<Node> node = records ? begin_record(op, args, self.get()) : Ref<Node>();
@@ -313,7 +315,10 @@ static int fill(Operator& op, PyObject* kw) {
   std::string base = op.kind == OpKind::Inplace ? op.name.substr(0, op.name.size() - 1) : op.name;
   if (op.full_name == op.name || op.kind == OpKind::Inplace) {
     for (int i = 0; i < kDTypes; ++i)
-      if (op.base_kind == OpKind::Pointwise) op.loops[i] = find_loop(base.c_str(), DType(i));
+      if (op.base_kind == OpKind::Pointwise) {
+        op.loops[i] = find_loop(base.c_str(), DType(i));
+        op.has_loops = op.has_loops || op.loops[i];
+      }
     op.native = op.kind == OpKind::Inplace ? nullptr : find_native(op.full_name);
   }
   return 0;

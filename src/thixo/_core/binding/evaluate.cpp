@@ -37,7 +37,7 @@ static bool symbolic_item(PyObject* o) {
 thread_local bool tracing = false;
 
 bool meets_symbols(const Operator& op, PyObject* const* slots) {
-  if (op.random && tracing) return true;
+  if (tracing) return true;
   for (size_t i = 0; i < op.params.size(); ++i)
     if (symbolic_item(slots[i])) return true;
   return false;

@@ -20,6 +20,8 @@ PyObject* function_node(PyObject*, PyObject*);
 PyObject* attach_function(PyObject*, PyObject*);
 PyObject* save_function(PyObject*, PyObject*);
 PyObject* load_function(PyObject*, PyObject*);
+PyObject* to_dlpack(PyObject*, PyObject*);
+PyObject* from_dlpack(PyObject*, PyObject*);
 int add_random(PyObject* module);
 int add_special(PyObject* module);
 
@@ -91,13 +93,14 @@ PyObject* set_default_float(PyObject*, PyObject* o) {
 
 PyObject* symbolic(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *value, *shape;
+    PyObject *value, *shape, *strides = Py_None;
     int dtype;
-    if (!PyArg_ParseTuple(args, "OOi", &value, &shape, &dtype)) throw PythonError();
+    if (!PyArg_ParseTuple(args, "OOi|O", &value, &shape, &dtype, &strides)) throw PythonError();
     if (dtype < 0 || dtype >= kDTypes) raise(ErrorKind::DType, "symbolic: no such dtype code");
     Ref<Tensor> t = make<Tensor>();
     t->sizes = dims_from(shape, "symbolic");
-    t->strides = contiguous_strides(t->sizes);
+    t->strides = strides == Py_None ? contiguous_strides(t->sizes) : dims_from(strides, "symbolic");
+    if (t->strides.size() != t->sizes.size()) raise(ErrorKind::Shape, "symbolic: sizes and strides differ in length");
     t->dtype = DType(dtype);
     t->numel = checked_numel(t->sizes, t->dtype, "symbolic");
     t->value = make<PyExternal>(value);
@@ -113,10 +116,35 @@ PyObject* set_value(PyObject*, PyObject* args) {
   });
 }
 
+// become(t, other): t takes other's value and history; become(t, None) drops both
+PyObject* become(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *tensor, *other;
+    if (!PyArg_ParseTuple(args, "O!O", tensor_type, &tensor, &other)) throw PythonError();
+    Tensor& t = *tensor_of(tensor);
+    Ref<Tensor> from = other == Py_None ? Ref<Tensor>() : ref_of(other);
+    t.value = from ? from->value : Ref<External>();
+    Ref<Node> fn = from ? current_grad_fn(from) : Ref<Node>();
+    if (fn) set_history(ref_of(tensor), fn, from->autograd->output);
+    else if (t.autograd) t.autograd->grad_fn = nullptr;
+    Py_RETURN_NONE;
+  });
+}
+PyObject* hint_strides(PyObject*, PyObject* tensor) {
+  return guarded([&] {
+    if (!is_tensor(tensor)) raise(ErrorKind::Argument, "a Tensor is needed");
+    return dims_tuple(tensor_of(tensor)->strides).give();
+  });
+}
+
 // ---- making tensors
 
 PyObject* from_numpy(PyObject*, PyObject* array) {
-  return guarded([&] { return wrap(from_ndarray(array)); });
+  return guarded([&]() -> PyObject* {
+    Object t = Object::own(wrap(from_ndarray(array)));
+    if (tracing && known.trace_constant) return PyObject_CallOneArg(known.trace_constant, t.get());
+    return t.give();
+  });
 }
 PyObject* as_subclass(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
@@ -260,6 +288,9 @@ PyMethodDef functions[] = {
     {"configure", (PyCFunction)(void*)configure, METH_VARARGS | METH_KEYWORDS, "Hand over Python objects the core needs."},
     {"set_trace_hook", set_hook<&Known::trace>, METH_O, "Called with (declaration, arguments) for symbolic tensors."},
     {"set_trace_inplace_hook", set_hook<&Known::trace_inplace>, METH_O, "The same for in-place operators."},
+    {"set_trace_constant_hook", set_hook<&Known::trace_constant>, METH_O, "Called with tensors made from data while tracing."},
+    {"become", become, METH_VARARGS, "become(t, other): take its graph value and history."},
+    {"hint_strides", hint_strides, METH_O, "The strides of a tensor, or of a symbolic tensor's example."},
     {"set_concretize_hook", set_hook<&Known::concretize>, METH_O, "Called when the value of a symbolic tensor is read."},
     {"set_grad_enabled", set_mode<&Modes::grad>, METH_O, nullptr},
     {"is_grad_enabled", get_mode<&Modes::grad>, METH_NOARGS, nullptr},
@@ -287,6 +318,8 @@ PyMethodDef functions[] = {
     {"attach_function", attach_function, METH_VARARGS, nullptr},
     {"save_function", save_function, METH_VARARGS, nullptr},
     {"load_function", load_function, METH_O, nullptr},
+    {"to_dlpack", to_dlpack, METH_VARARGS, "to_dlpack(tensor, versioned) -> capsule"},
+    {"from_dlpack", from_dlpack, METH_O, "from_dlpack(capsule) -> tensor"},
     {"memory_stats", memory_stats, METH_NOARGS, "Bytes in use, at the peak, and kept for reuse."},
     {"memory_trim", memory_trim, METH_NOARGS, "Give kept memory back to the system."},
     {"memory_reset_peak", memory_reset_peak, METH_NOARGS, nullptr},

@@ -204,12 +204,18 @@ bool select(const Operator& op, PyObject* const* slots, Results& out) {
   return true;
 }
 
+bool detach(const Operator&, PyObject* const* slots, Results& out) {
+  out.push_back(alias(*tensor_of(slots[0])));  // no view relation: later writes must not bring the tape back
+  return true;
+}
+
 }  // namespace
 
 NativeCall find_native(const std::string& name) {
   static const std::unordered_map<std::string, NativeCall> table = {
       {"sum", native_sum}, {"transpose", transpose}, {"permute", permute}, {"view", view}, {"reshape", reshape},
-      {"expand", expand},  {"unsqueeze", unsqueeze}, {"squeeze", squeeze}, {"select", select}};
+      {"expand", expand},  {"unsqueeze", unsqueeze}, {"squeeze", squeeze}, {"select", select},
+      {"detach", detach}};
   auto found = table.find(name);
   return found == table.end() ? nullptr : found->second;
 }

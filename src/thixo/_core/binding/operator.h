@@ -49,6 +49,7 @@ struct Operator {
   int grad_flag = -1;  // parameter requires_grad, for operators that make leaves
   // First level: device and layout (one of them so far: the CPU, strided); second level: dtype.
   std::array<Loop, kDTypes> loops{};
+  bool has_loops = false;
   NativeCall native = nullptr;
   PyObject* self = nullptr;  // the Python object, not owned
 };

@@ -72,6 +72,7 @@ struct Known {
   PyObject* setitem = nullptr;
   PyObject* trace = nullptr;     // see trace hooks in operator.h
   PyObject* trace_inplace = nullptr;
+  PyObject* trace_constant = nullptr;
   PyObject* concretize = nullptr;
   PyObject* match_symbolic = nullptr;
   PyObject* run_kernel = nullptr;  // (kernel, arrays...) -> arrays

@@ -128,6 +128,14 @@ bool differentiable_input(PyObject* o) {
   return is_differentiable(t->dtype) && (t->requires_grad() || (t->base && t->base->requires_grad()));
 }
 
+// A tensor as it is before an in-place operation changes it, for rules that need that.
+Ref<Tensor> before_write(const Ref<Tensor>& t) {
+  if (t->symbolic()) return t;
+  Ref<Tensor> old = contiguous_copy(*t, t->dtype);
+  if (const Ref<Node>& fn = current_grad_fn(t)) set_history(old, fn, t->autograd->output);
+  return old;
+}
+
 Object spec_of(PyObject* o) {
   if (!is_tensor(o)) return Object::borrow(Py_None);
   Tensor* t = tensor_of(o);
@@ -192,8 +200,7 @@ Ref<Node> begin_record(const Operator& op, PyObject* const* slots, const Tensor*
         }
       } else if (a.from == From::Input) {
         if (is_tensor(o)) {
-          // The tensor that is about to be overwritten must not keep itself alive through its own tape.
-          k.saved = tensor_of(o) == overwritten ? save_output(ref_of(o), -1) : save_input(ref_of(o));
+          k.saved = save_input(tensor_of(o) == overwritten ? before_write(ref_of(o)) : ref_of(o));
         } else if (op.params[a.index].kind == Kind::Tensors && PyTuple_Check(o)) {
           k.is_list = true;
           for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)

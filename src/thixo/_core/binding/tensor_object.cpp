@@ -312,7 +312,7 @@ static PyObject* m_element_size(PyObject* self, PyObject*) { return get_itemsize
 static PyObject* m_offset(PyObject* self, PyObject*) { return PyLong_FromLongLong(tensor_of(self)->offset); }
 static PyObject* m_is_contiguous(PyObject* self, PyObject*, PyObject*) {
   Tensor& t = *tensor_of(self);
-  return PyBool_FromLong(t.symbolic() || t.is_contiguous());
+  return PyBool_FromLong(t.is_contiguous());
 }
 static PyObject* m_data_ptr(PyObject* self, PyObject*) {
   return guarded([&] {
@@ -334,8 +334,8 @@ static PyObject* m_item(PyObject* self, PyObject*) {
 static PyObject* m_ndarray(PyObject* self, PyObject*) { return guarded([&] { return to_ndarray(ref_of(self)); }); }
 static PyObject* m_detach(PyObject* self, PyObject*) {
   return guarded([&] {
-    Ref<Tensor> t = alias(*tensor_of(self));
-    return wrap(t);
+    if (tensor_of(self)->symbolic()) return PyObject_CallOneArg(operator_named("detach"), self);
+    return wrap(alias(*tensor_of(self)));
   });
 }
 static PyObject* m_detach_(PyObject* self, PyObject*) {
@@ -384,9 +384,9 @@ static PyMethodDef methods[] = {
 enum Slot { Add, Sub, Mul, Div, FloorDiv, Mod, Pow, MatMul, And, Or, Xor, LShift, RShift, Neg, Pos, Abs, Invert,
             Lt, Le, Eq, Ne, Gt, Ge, IAdd, ISub, IMul, IDiv, IFloorDiv, IMod, IPow, IAnd, IOr, IXor, ILShift, IRShift, kSlots };
 static const char* slot_names[kSlots] = {
-    "add", "sub", "mul", "div", "floor_divide", "remainder", "pow", "matmul", "bitwise_and", "bitwise_or",
+    "add", "sub", "mul", "true_divide", "floor_divide", "remainder", "pow", "matmul", "bitwise_and", "bitwise_or",
     "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "neg", "positive", "abs", "bitwise_not", "lt", "le",
-    "eq", "ne", "gt", "ge", "add_", "sub_", "mul_", "div_", "floor_divide_", "remainder_", "pow_", "bitwise_and_",
+    "eq", "ne", "gt", "ge", "add_", "sub_", "mul_", "true_divide_", "floor_divide_", "remainder_", "pow_", "bitwise_and_",
     "bitwise_or_", "bitwise_xor_", "bitwise_left_shift_", "bitwise_right_shift_"};
 static PyObject* slot_operators[kSlots];
 

@@ -1,18 +1,13 @@
 // copy and fill: conversions between all pairs of dtypes over any strides.
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "../kernels.h"
-#include "../thread_pool.h"
 #include "nest.h"
 #include "types.h"
 
 namespace thixo {
 namespace {
-
-constexpr int64_t kTile = 32;
-constexpr int64_t kCopyGrain = 32768;
 
 struct Wide {  // 16 bytes that move together
   uint64_t low, high;
@@ -76,45 +71,6 @@ Loop find_conversion(DType to, DType from) {
   });
 }
 
-// The dimension along which the source is densest, if it is not the innermost: then a plain walk
-// would touch a new cache line for each element, and square tiles are better. 0: no such thing.
-int transposed_dimension(const Nest& nest) {
-  int best = 0;
-  for (int d = 1; d < nest.ndim; ++d) {
-    const int64_t stride = std::abs(nest.strides[d][0]);
-    if (stride != 0 && stride < std::abs(nest.strides[best][0])) best = d;
-  }
-  return nest.sizes[0] >= 4 && nest.sizes[best] >= 4 ? best : 0;
-}
-
-void copy_tiles(const Nest& nest, int across, Loop loop) {
-  const int64_t width = nest.sizes[0], height = nest.sizes[across];
-  const int64_t tiles_x = (width + kTile - 1) / kTile, tiles_y = (height + kTile - 1) / kTile;
-  const int64_t planes = nest.total / (width * height);
-  const int64_t* step = nest.strides[across];
-  const int64_t grain = std::max<int64_t>(1, kCopyGrain / (kTile * kTile));
-  parallel_for(planes * tiles_x * tiles_y, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t tile = begin; tile < end; ++tile) {
-      const int64_t x = tile % tiles_x * kTile, y = tile / tiles_x % tiles_y * kTile;
-      int64_t plane = tile / (tiles_x * tiles_y);
-      char* at[2];
-      for (int k = 0; k < 2; ++k) at[k] = nest.data[k] + x * nest.strides[0][k] + y * step[k];
-      for (int d = 1; d < nest.ndim; ++d) {
-        if (d == across) continue;
-        const int64_t index = plane % nest.sizes[d];
-        plane /= nest.sizes[d];
-        for (int k = 0; k < 2; ++k) at[k] += index * nest.strides[d][k];
-      }
-      const int64_t columns = std::min(kTile, width - x), rows = std::min(kTile, height - y);
-      for (int64_t row = 0; row < rows; ++row) {
-        loop(at, nest.strides[0], columns);
-        at[0] += step[0];
-        at[1] += step[1];
-      }
-    }
-  });
-}
-
 }  // namespace
 
 void copy(const Array& destination, const Array& source) {
@@ -122,11 +78,7 @@ void copy(const Array& destination, const Array& source) {
   Nest nest;
   build_nest(nest, arrays, 2);
   if (nest.total == 0) return;
-  const Loop loop = find_conversion(destination.dtype, source.dtype);
-  if (nest.ndim > 1) {
-    if (const int across = transposed_dimension(nest)) return copy_tiles(nest, across, loop);
-  }
-  run_nest(nest, loop, kCopyGrain);
+  run_nest(nest, find_conversion(destination.dtype, source.dtype), kLightGrain);
 }
 
 void fill(const Array& destination, const void* element) {
@@ -137,7 +89,7 @@ void fill(const Array& destination, const void* element) {
   const Array arrays[2] = {source, destination};
   Nest nest;
   build_nest(nest, arrays, 2);
-  run_nest(nest, find_move(destination.dtype), kCopyGrain);
+  run_nest(nest, find_move(destination.dtype), kLightGrain);
 }
 
 }  // namespace thixo

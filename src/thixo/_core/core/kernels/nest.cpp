@@ -1,18 +1,25 @@
 #include "nest.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 
 #include "../error.h"
 #include "../kernels.h"
 #include "../thread_pool.h"
+#include "types.h"
 
 namespace thixo {
 namespace {
 
+// The functions below take the number of operands as a template argument for the common numbers
+// (0: read it from the nest): short loops over operands then unroll, which is what a call over a few
+// elements costs most.
+
 // Append a dimension outside of the present ones, or widen the outermost one by it.
+template <int N>
 inline void append(Nest& nest, int64_t size, const int64_t* strides) {
-  const int count = nest.count;
+  const int count = N ? N : nest.count;
   if (nest.ndim > 0) {
     const int last = nest.ndim - 1;
     bool merges = true;
@@ -39,6 +46,7 @@ bool inside(const int64_t* a, const int64_t* b, int count) {
 void order(Nest& nest) {
   const int count = nest.count, ndim = nest.ndim;
   int rank[kMaxDims];
+  bool sorted = true;
   for (int d = 0; d < ndim; ++d) {
     int64_t* strides = nest.strides[d];
     if (strides[count - 1] < 0) {
@@ -51,11 +59,10 @@ void order(Nest& nest) {
     while (at > 0 && inside(strides, nest.strides[rank[at - 1]], count)) {
       rank[at] = rank[at - 1];
       --at;
+      sorted = false;
     }
     rank[at] = d;
   }
-  bool sorted = true;
-  for (int d = 0; d < ndim; ++d) sorted &= rank[d] == d;
   if (sorted) return;
   int64_t sizes[kMaxDims];
   int64_t strides[kMaxDims][kMaxOperands];
@@ -64,54 +71,53 @@ void order(Nest& nest) {
     std::copy_n(nest.strides[rank[d]], count, strides[d]);
   }
   nest.ndim = 0;
-  for (int d = 0; d < ndim; ++d) append(nest, sizes[d], strides[d]);
+  for (int d = 0; d < ndim; ++d) append<0>(nest, sizes[d], strides[d]);
 }
 
-}  // namespace
-
-void build_nest(Nest& nest, const Array* arrays, int count) {
-  if (count > kMaxOperands) {
-    fail(ErrorKind::Internal, "build_nest: " + std::to_string(count) + " operands; at most 16");
-  }
+template <int N>
+inline void build(Nest& nest, const Array* arrays, int any_count) {
+  const int count = N ? N : any_count;
   const Array& result = arrays[count - 1];
   nest.ndim = 0;
   nest.count = count;
-  nest.total = 1;
-  for (int k = 0; k < count; ++k) nest.data[k] = arrays[k].data;
+  int64_t total = 1;
+  for (int k = 0; k < count; ++k) {
+    nest.data[k] = arrays[k].data;
+    nest.item[k] = item_size(arrays[k].dtype);
+  }
   for (int d = result.ndim - 1; d >= 0; --d) {
     const int64_t size = result.sizes[d];
-    nest.total *= size;
+    total *= size;
     if (size == 1) continue;
-    if (size == 0) {
-      nest.total = 0;
-      return;
-    }
     int64_t strides[kMaxOperands];
     for (int k = 0; k < count; ++k) strides[k] = arrays[k].strides[d];
-    append(nest, size, strides);
+    append<N>(nest, size, strides);
   }
-  if (nest.ndim > 1) order(nest);
+  nest.total = total;
+  if (nest.ndim > 1 && total > 0) order(nest);
   if (nest.ndim == 0) {
     nest.ndim = 1;
     nest.sizes[0] = 1;
-    for (int k = 0; k < count; ++k) nest.strides[0][k] = item_size(arrays[k].dtype);
+    for (int k = 0; k < count; ++k) nest.strides[0][k] = nest.item[k];
   }
 }
 
+// Elements [begin, end) in the nest's order.
+template <int N>
 void run_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
-  const int count = nest.count, ndim = nest.ndim;
+  const int count = N ? N : nest.count, ndim = nest.ndim;
   char* at[kMaxOperands];
+  for (int k = 0; k < count; ++k) at[k] = nest.data[k];
   if (ndim == 1) {
-    for (int k = 0; k < count; ++k) at[k] = nest.data[k] + begin * nest.strides[0][k];
+    for (int k = 0; k < count; ++k) at[k] += begin * nest.strides[0][k];
     loop(at, nest.strides[0], end - begin);
     return;
   }
   int64_t index[kMaxDims];
-  for (int k = 0; k < count; ++k) at[k] = nest.data[k];
-  int64_t rest = begin;
   if (begin == 0) {
     for (int d = 0; d < ndim; ++d) index[d] = 0;
   } else {
+    int64_t rest = begin;
     for (int d = 0; d < ndim; ++d) {
       index[d] = rest % nest.sizes[d];
       rest /= nest.sizes[d];
@@ -126,8 +132,10 @@ void run_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
     left -= n;
     if (left == 0) return;
     // to the start of the row, then one step in the first dimension that has a step left
-    for (int k = 0; k < count; ++k) at[k] -= index[0] * nest.strides[0][k];
-    index[0] = 0;
+    if (index[0]) {
+      for (int k = 0; k < count; ++k) at[k] -= index[0] * nest.strides[0][k];
+      index[0] = 0;
+    }
     for (int d = 1; d < ndim; ++d) {
       for (int k = 0; k < count; ++k) at[k] += nest.strides[d][k];
       if (++index[d] < nest.sizes[d]) break;
@@ -137,14 +145,142 @@ void run_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
   }
 }
 
-void run_nest(const Nest& nest, Loop loop, int64_t grain) {
-  if (nest.total == 0) return;
-  if (nest.total <= grain) return run_range(nest, loop, 0, nest.total);
+constexpr int64_t kTile = 32;
+constexpr int64_t kLine = 64;  // bytes
+
+// An operand whose neighbours along the innermost dimension lie on different cache lines, while
+// those along some other dimension lie closer: that dimension. 0: no operand is so.
+int transposed_dimension(const Nest& nest) {
+  if (nest.sizes[0] < 4 || nest.total < 512) return 0;
+  for (int k = 0; k < nest.count - 1; ++k) {
+    const int64_t inner = std::abs(nest.strides[0][k]);
+    if (inner < kLine) continue;
+    int best = 0;
+    int64_t least = inner;
+    for (int d = 1; d < nest.ndim; ++d) {
+      const int64_t stride = std::abs(nest.strides[d][k]);
+      if (stride != 0 && stride < least && nest.sizes[d] >= 4) {
+        best = d;
+        least = stride;
+      }
+    }
+    if (best && least < kLine) return best;
+  }
+  return 0;
+}
+
+// buffer[y][x] = source[x][y]: reads along the source's lines and writes into memory that is near.
+template <class Bits>
+void turn_tile(char* buffer, const char* source, int64_t dx, int64_t dy, int64_t columns, int64_t rows) {
+  for (int64_t x = 0; x < columns; ++x) {
+    const char* from = source + x * dx;
+    char* to = buffer + x * static_cast<int64_t>(sizeof(Bits));
+    for (int64_t y = 0; y < rows; ++y) {
+      store(to, load<Bits>(from));
+      from += dy;
+      to += kTile * static_cast<int64_t>(sizeof(Bits));
+    }
+  }
+}
+
+struct Bits128 {
+  uint64_t low, high;
+};
+
+void turn(int item, char* buffer, const char* source, int64_t dx, int64_t dy, int64_t columns, int64_t rows) {
+  switch (item) {
+    case 1: return turn_tile<uint8_t>(buffer, source, dx, dy, columns, rows);
+    case 2: return turn_tile<uint16_t>(buffer, source, dx, dy, columns, rows);
+    case 4: return turn_tile<uint32_t>(buffer, source, dx, dy, columns, rows);
+    case 8: return turn_tile<uint64_t>(buffer, source, dx, dy, columns, rows);
+    default: return turn_tile<Bits128>(buffer, source, dx, dy, columns, rows);
+  }
+}
+
+void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
+  constexpr int kTurned = 3;  // operands that can be turned at once; more go the slow way
+  const int count = nest.count;
+  const int64_t width = nest.sizes[0], height = nest.sizes[across];
+  const int64_t tiles_x = (width + kTile - 1) / kTile, tiles_y = (height + kTile - 1) / kTile;
+  const int64_t planes = nest.total / (width * height);
+  int turned[kTurned], turned_count = 0;
+  for (int k = 0; k < count - 1 && turned_count < kTurned; ++k) {
+    const int64_t along = std::abs(nest.strides[0][k]), beside = std::abs(nest.strides[across][k]);
+    if (along >= kLine && beside != 0 && beside < kLine) turned[turned_count++] = k;
+  }
+  const int64_t tiles_at_once = std::max<int64_t>(1, grain / (kTile * kTile));
+  parallel_for(planes * tiles_x * tiles_y, tiles_at_once, [&](int64_t begin, int64_t end) {
+    alignas(64) char buffers[kTurned][kTile * kTile * 16];
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t x = tile % tiles_x * kTile, y = tile / tiles_x % tiles_y * kTile;
+      const int64_t columns = std::min(kTile, width - x), rows = std::min(kTile, height - y);
+      char* at[kMaxOperands];
+      int64_t inner[kMaxOperands], step[kMaxOperands];
+      for (int k = 0; k < count; ++k) {
+        int64_t plane = tile / (tiles_x * tiles_y);
+        at[k] = nest.data[k] + x * nest.strides[0][k] + y * nest.strides[across][k];
+        for (int d = 1; d < nest.ndim; ++d) {
+          if (d == across) continue;
+          at[k] += plane % nest.sizes[d] * nest.strides[d][k];
+          plane /= nest.sizes[d];
+        }
+        inner[k] = nest.strides[0][k];
+        step[k] = nest.strides[across][k];
+      }
+      for (int i = 0; i < turned_count; ++i) {
+        const int k = turned[i];
+        turn(nest.item[k], buffers[i], at[k], inner[k], step[k], columns, rows);
+        at[k] = buffers[i];
+        inner[k] = nest.item[k];
+        step[k] = nest.item[k] * kTile;
+      }
+      for (int64_t row = 0; row < rows; ++row) {
+        loop(at, inner, columns);
+        for (int k = 0; k < count; ++k) at[k] += step[k];
+      }
+    }
+  });
+}
+
+void run_large(const Nest& nest, Loop loop, int64_t grain) {
+  if (nest.ndim > 1) {
+    if (const int across = transposed_dimension(nest)) return run_tiles(nest, across, loop, grain);
+  }
   parallel_for(nest.total, grain,
-               [&](int64_t begin, int64_t end) { run_range(nest, loop, begin, end); });
+               [&](int64_t begin, int64_t end) { run_range<0>(nest, loop, begin, end); });
+}
+
+// Small nests, and large ones of one dimension, need no more than this.
+template <int N>
+inline void run_any(const Nest& nest, Loop loop, int64_t grain) {
+  if (nest.total == 0) return;
+  if (nest.total > grain || (nest.ndim > 1 && nest.total >= 512)) return run_large(nest, loop, grain);
+  run_range<N>(nest, loop, 0, nest.total);
+}
+
+template <int N>
+void run_counted(Loop loop, const Array* arrays, int64_t grain) {
+  Nest nest;
+  build<N>(nest, arrays, N);
+  run_any<N>(nest, loop, grain);
+}
+
+}  // namespace
+
+void build_nest(Nest& nest, const Array* arrays, int count) {
+  if (count > kMaxOperands) {
+    fail(ErrorKind::Internal, "build_nest: " + std::to_string(count) + " operands; at most 16");
+  }
+  count == 2 ? build<2>(nest, arrays, 2) : build<0>(nest, arrays, count);
+}
+
+void run_nest(const Nest& nest, Loop loop, int64_t grain) {
+  nest.count == 2 ? run_any<2>(nest, loop, grain) : run_any<0>(nest, loop, grain);
 }
 
 void run_loop(Loop loop, const Array* arrays, int count, int64_t grain) {
+  if (count == 2) return run_counted<2>(loop, arrays, grain);
+  if (count == 3) return run_counted<3>(loop, arrays, grain);
   Nest nest;
   build_nest(nest, arrays, count);
   run_nest(nest, loop, grain);

@@ -15,6 +15,7 @@ struct Nest {
   int count;
   int64_t total;  // number of elements; 0 when the shape is empty
   char* data[kMaxOperands];
+  int item[kMaxOperands];  // bytes of an element
   int64_t sizes[kMaxDims];
   int64_t strides[kMaxDims][kMaxOperands];
 };
@@ -23,10 +24,8 @@ struct Nest {
 // strides (smallest innermost) and merge again.
 void build_nest(Nest& nest, const Array* arrays, int count);
 
-// Run over elements [begin, end) in the nest's order.
-void run_range(const Nest& nest, Loop loop, int64_t begin, int64_t end);
-
-// Run over everything, in chunks of `grain` elements on the thread pool.
+// Run over everything, in chunks of about `grain` elements on the thread pool; in square tiles
+// where an operand lies transposed to the result.
 void run_nest(const Nest& nest, Loop loop, int64_t grain);
 
 }  // namespace thixo

@@ -17,7 +17,7 @@ namespace {
 constexpr int kLanes = 16;
 constexpr int64_t kLeaf = 256;
 constexpr int64_t kPiece = 256 * kLeaf;
-constexpr int kColumns = 64;
+template <class A> constexpr int kColumns = 1024 / sizeof(A);  // results side by side
 constexpr int64_t kGrain = 32768;
 
 // Some dimensions of the source, in their logical order, merged where the strides allow it.
@@ -172,8 +172,8 @@ A add_row(const char* base, const Space& reduced, int64_t begin, int64_t end) {
 template <class T, class A>
 void add_columns(const char* base, int64_t step, int width, const Space& reduced, int64_t begin,
                  int64_t end, A* result) {
-  Counter<A, 10, kColumns> counter;
-  A lanes[kLanes][kColumns];
+  Counter<A, 10, kColumns<A>> counter;
+  A lanes[kLanes][kColumns<A>];
   Walk walk(reduced, begin);
   while (begin < end) {
     const int64_t n = std::min(kLeaf, end - begin);
@@ -264,13 +264,14 @@ void add_all(A* sums, DType dtype, const char* data, const Space& kept, const Sp
                        std::abs(kept.inner_stride()) < std::abs(reduced.inner_stride());
   if (columns) {
     const int64_t size = kept.inner_size(), step = kept.inner_stride();
-    const int64_t tiles = (size + kColumns - 1) / kColumns, groups = kept.total / size * tiles;
-    const int64_t grain = std::max<int64_t>(1, kGrain / (per_item * std::min<int64_t>(size, kColumns)));
+    constexpr int64_t most = kColumns<A>;
+    const int64_t tiles = (size + most - 1) / most, groups = kept.total / size * tiles;
+    const int64_t grain = std::max<int64_t>(1, kGrain / (per_item * std::min(size, most)));
     parallel_for(pieces * groups, grain, [&](int64_t begin, int64_t end) {
       for (int64_t item = begin; item < end; ++item) {
         const int64_t piece = item / groups, outer = item % groups / tiles;
-        const int64_t first = item % tiles * kColumns, k = outer * size + first;
-        const int width = static_cast<int>(std::min<int64_t>(kColumns, size - first));
+        const int64_t first = item % tiles * most, k = outer * size + first;
+        const int width = static_cast<int>(std::min(most, size - first));
         const int64_t from = piece * kPiece, until = std::min(reduced.total, from + kPiece);
         add_columns<T, A>(data + Walk(kept, k).offset, step, width, reduced, from, until,
                           partial + piece * kept.total + k);
