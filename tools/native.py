@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--sanitize", default="", help="address,undefined and the like")
     parser.add_argument("--tests", action="store_true", help="build and run the C++ tests")
     parser.add_argument("--no-python", action="store_true", help="only the core, without binding")
+    parser.add_argument("--keep", action="store_true", help="leave the module in the build folder")
     parser.add_argument("--jobs", default=str(os.cpu_count() or 1))
     args = parser.parse_args()
 
@@ -80,7 +81,7 @@ def main() -> None:
     build = subprocess.run([tool("cmake"), "--build", str(folder), "-j", args.jobs])
     if build.returncode:
         sys.exit(build.returncode)
-    if not args.no_python:
+    if not args.no_python and not args.keep:
         install(folder)
     if args.tests:
         test = [tool("ctest"), "--test-dir", str(folder), "--output-on-failure"]

@@ -1,0 +1,60 @@
+"""Run the C++ tests and the Python suite with the address and undefined-behaviour sanitizers.
+
+    python tools/sanitize.py [pytest arguments]
+
+The sanitized core is built apart (build/...) and put into a copy of the package there, so that the one in
+src/thixo/_core stays as it is. It needs g++ or clang++ (zig has no address sanitizer), and Linux.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KINDS = "address,undefined"
+BUILD = ROOT / "build" / f"{sys.implementation.cache_tag}-address-undefined"
+
+
+def runtime(compiler: str) -> str:
+    """The sanitizer's library, which must be loaded before Python."""
+    names = ["libasan.so", f"libclang_rt.asan-{os.uname().machine}.so"]
+    for name in names:
+        found = subprocess.run(
+            [compiler, f"-print-file-name={name}"], capture_output=True, text=True
+        ).stdout.strip()
+        if os.path.isabs(found) and os.path.exists(found):
+            return os.path.realpath(found)
+    sys.exit(f"{compiler} has no address sanitizer library; install g++ or clang++ with it")
+
+
+def main() -> None:
+    """Build, run the C++ tests, run the suite."""
+    compiler = os.environ.get("CXX", "c++")
+    script = [sys.executable, str(ROOT / "tools" / "native.py"), "--sanitize", KINDS, "--tests"]
+    if subprocess.run([*script, "--keep"]).returncode:
+        sys.exit("the C++ tests fail under the sanitizers")
+    package = BUILD / "package" / "thixo"
+    ignored = shutil.ignore_patterns("_native*", "__pycache__", "core", "binding")
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree(ROOT / "src" / "thixo", package, ignore=ignored)
+    module = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+    shutil.copyfile(BUILD / module, package / "_core" / module)
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": runtime(compiler),
+        "PYTHONPATH": str(package.parent),
+        "PYTHONMALLOC": "malloc",  # so that Python's own objects are watched as well
+        # Python leaves much behind at exit; only errors count here, leaks are tested by counting.
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    }
+    arguments = sys.argv[1:] or ["-x", "-q", "tests"]
+    done = subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
+    sys.exit(done.returncode)
+
+
+if __name__ == "__main__":
+    main()
