@@ -25,6 +25,11 @@ class Spec(NamedTuple):
     shape: tuple[Any, ...]
     dtype: DType
 
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
 
 class DeclarationError(Exception):
     """An operator's declaration lacks a part, or has one that does not fit."""
