@@ -272,6 +272,7 @@ class Einsum(Composite):
         return contract_all(operands, *spread_ellipses(operands, terms, result))
 
     def reference(equation, operands):
+        operands = operands if isinstance(operands, list | tuple) else [operands]
         return np.einsum(equation, *operands, optimize=False)
 
     def samples(s):
@@ -302,7 +303,7 @@ class Einsum(Composite):
 
 
 def _read(equation: Any, operands: Any) -> tuple[list[Any], list[Labels], Labels | None]:
-    operands = list(operands)
+    operands = [operands] if is_tensor(operands) else list(operands)
     if not isinstance(equation, str):
         return read_sublists([equation, *operands])
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):

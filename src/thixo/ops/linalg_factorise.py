@@ -10,7 +10,7 @@ from thixo.ops import linalg_routines as routines
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.linalg_checks import FACTORABLE, check_matrix, check_square
-from thixo.ops.linalg_rules import half_diagonal_lower, mH, real_part
+from thixo.ops.linalg_rules import half_diagonal_lower, mH, named, real_part
 from thixo.ops.linalg_samples import full_rank, positive_definite, symmetrised
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import dim_min
@@ -33,7 +33,7 @@ class CholeskyEx(Op):
     """The Cholesky factor, and 0 or the order of the first minor that is not positive.
 
     >>> tx.linalg.cholesky_ex(tx.tensor([[1.0, 0.0], [0.0, -1.0]])).info
-    tensor(2, dtype=int32)
+    tensor(2, dtype=thixo.int32)
     """
 
     signature = (
@@ -234,7 +234,8 @@ class Qr(Composite):
     dtypes = FACTORABLE
 
     def compose(input, some):
-        return tuple(tx.linalg.qr(input, "reduced" if some else "complete"))
+        Q, R = tx.linalg.qr(input, "reduced" if some else "complete")
+        return named("qr", Q=Q, R=R)
 
     def reference(input, some):
         return _slow_qr(input, "reduced" if some else "complete")

@@ -19,7 +19,7 @@ class Geqrf(Op):
 
     >>> a, tau = tx.geqrf(tx.eye(2))
     >>> tau.shape
-    (2,)
+    Size([2])
     """
 
     signature = "geqrf(input) -> (a, tau)"
@@ -140,7 +140,7 @@ class Ormqr(Composite):
 
     >>> a, tau = tx.geqrf(tx.eye(2))
     >>> tx.ormqr(a, tau, tx.eye(2)).shape
-    (2, 2)
+    Size([2, 2])
     """
 
     signature = (

@@ -14,6 +14,7 @@ from thixo.ops.linalg_checks import (
     check_same_dtype,
     check_square,
 )
+from thixo.ops.linalg_rules import named
 from thixo.ops.linalg_samples import hermitian, positive_definite
 from thixo.ops.samples import Bad, Sample
 
@@ -79,7 +80,7 @@ class LdlFactor(Composite):
     """L and D of `A = L D L^T` (`L^H` if hermitian) packed into one matrix, and the swaps.
 
     >>> tx.linalg.ldl_factor(tx.tensor([[2.0, 1.0], [1.0, 2.0]])).pivots
-    tensor([1, 2], dtype=int32)
+    tensor([1, 2], dtype=thixo.int32)
     """
 
     signature = "ldl_factor(input, *, hermitian: bool = False) -> (LD, pivots)"
@@ -88,7 +89,7 @@ class LdlFactor(Composite):
 
     def compose(input, hermitian):
         LD, pivots, _ = tx.linalg.ldl_factor_ex(input, hermitian=hermitian, check_errors=True)
-        return LD, pivots
+        return named("ldl_factor", LD=LD, pivots=pivots)
 
     reference = _slow_factor
 

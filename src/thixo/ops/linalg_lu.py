@@ -16,7 +16,7 @@ from thixo.ops.linalg_checks import (
     check_same_dtype,
     check_square,
 )
-from thixo.ops.linalg_rules import mH
+from thixo.ops.linalg_rules import mH, named
 from thixo.ops.linalg_samples import full_rank, regular
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import dim_min
@@ -48,7 +48,7 @@ def _slow_packed(A):
     packed[..., :k, :] += np.triu(U)
     pivots = np.zeros((*lead, k), np.int32)
     for where in np.ndindex(*lead):
-        order, wanted = list(range(m)), P[where].argmax(axis=0)
+        order, wanted = list(range(m)), P[where].argmax(axis=0) if m else []
         for i in range(k):  # the swaps that bring row wanted[i] to place i
             j = order.index(wanted[i])
             order[i], order[j] = order[j], order[i]
@@ -60,7 +60,7 @@ class LuFactorEx(Op):
     """L (below the diagonal) and U in one matrix, the row swaps, and 0 or the first zero pivot.
 
     >>> tx.linalg.lu_factor_ex(tx.tensor([[0.0, 1.0], [2.0, 3.0]])).pivots
-    tensor([2, 2], dtype=int32)
+    tensor([2, 2], dtype=thixo.int32)
     """
 
     signature = (
@@ -142,7 +142,7 @@ class LuFactor(Composite):
 
     def compose(A, pivot):
         LU, pivots, _ = tx.linalg.lu_factor_ex(A, pivot=pivot, check_errors=True)
-        return LU, pivots
+        return named("lu_factor", LU=LU, pivots=pivots)
 
     def reference(A, pivot):
         return _slow_packed(A)
@@ -171,7 +171,7 @@ class Lu(Composite):
     def compose(A, pivot):
         LU, pivots, _ = tx.linalg.lu_factor_ex(A, pivot=pivot)
         P, L, U = tx.lu_unpack(LU, pivots)
-        return (P if pivot else tx.empty((0,), dtype=A.dtype)), L, U
+        return named("lu", P=P if pivot else tx.zeros((0,), dtype=A.dtype), L=L, U=U)
 
     def reference(A, pivot):
         P, L, U = _slow_factors(A)
@@ -193,7 +193,7 @@ class TopLu(Composite):
 
     >>> LU, pivots = tx.lu(tx.eye(2))
     >>> pivots
-    tensor([1, 2], dtype=int32)
+    tensor([1, 2], dtype=thixo.int32)
     """
 
     signature = "lu(A, pivot: bool = True, get_infos: bool = False) -> tensors"

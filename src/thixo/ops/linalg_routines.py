@@ -49,7 +49,7 @@ def lu_factor(a: np.ndarray, pivot: bool = True) -> tuple[np.ndarray, np.ndarray
     with np.errstate(all="ignore"):
         for j in range(k):
             row = np.full(len(packed), j)
-            if pivot:
+            if pivot and len(packed):
                 row = j + np.argmax(_size_of(packed[:, j:, j]), axis=1)
                 kept = packed[every, row].copy()
                 packed[every, row] = packed[:, j]

@@ -1,10 +1,26 @@
 """What the gradient rules of linear algebra share, in public operators."""
 
+from collections import namedtuple
+from functools import cache
 from typing import Any
 
 from thixo.dtype import bool as bool_
 from thixo.ops import public as tx
 from thixo.ops.rules import conj, is_complex
+
+
+@cache
+def _result_type(name: str, fields: tuple[str, ...]) -> Any:
+    return namedtuple(name, fields)  # noqa: PYI024  (its fields are known at run time only)
+
+
+def named(operation: str, **results: Any) -> Any:
+    """The results of a composite, as a tuple with names.
+
+    >>> named("qr", Q=1, R=2)
+    qr(Q=1, R=2)
+    """
+    return _result_type(operation, tuple(results))(*results.values())
 
 
 def mH(x: Any) -> Any:

@@ -184,7 +184,7 @@ class InvEx(Op):
     """The inverse of a square matrix, and 0 or the pivot at which it failed.
 
     >>> tx.linalg.inv_ex(tx.tensor([[2.0]])).info
-    tensor(0, dtype=int32)
+    tensor(0, dtype=thixo.int32)
     """
 
     signature = "inv_ex(A, *, check_errors: bool = False) -> (inverse, info)"

@@ -12,6 +12,7 @@ from thixo.ops.linalg_checks import FACTORABLE, check_matrix
 from thixo.ops.linalg_rules import (
     differences,
     mH,
+    named,
     off_diagonal,
     ratio,
     scale_columns,
@@ -127,11 +128,10 @@ class Svd(Composite):
         check_matrix("svd", "input", input)
         if not compute_uv:
             lead, m, n = list(input.shape[:-2]), *input.shape[-2:]
-            zeros = (tx.zeros((*lead, size, size), dtype=input.dtype) for size in (m, n))
-            U, V = zeros
-            return U, tx.linalg.svdvals(input), V
+            U, V = (tx.zeros((*lead, size, size), dtype=input.dtype) for size in (m, n))
+            return named("svd", U=U, S=tx.linalg.svdvals(input), V=V)
         U, S, Vh = tx.linalg.svd(input, full_matrices=not some)
-        return U, S, mH(Vh)
+        return named("svd", U=U, S=S, V=mH(Vh))
 
     def reference(input, some, compute_uv):
         U, S, Vh = _slow_svd(input, not some or not compute_uv)
@@ -215,7 +215,7 @@ class SvdLowrank(Composite):
 
     >>> U, S, V = tx.svd_lowrank(tx.eye(3), q=2)
     >>> S.shape
-    (2,)
+    Size([2])
     """
 
     signature = "svd_lowrank(A, q: int? = 6, niter: int = 2, M: tensor? = None) -> (U, S, V)"
@@ -234,8 +234,9 @@ class SvdLowrank(Composite):
         A = A if M is None else A - M
         if m < n:
             V, S, U = _lowrank(mH(A), q, niter)
-            return U, S, V
-        return _lowrank(A, q, niter)
+        else:
+            U, S, V = _lowrank(A, q, niter)
+        return named("svd_lowrank", U=U, S=S, V=V)
 
     def reference(A, q, niter, M):
         U, S, Vh = _slow_svd(A if M is None else A - M, False)
@@ -265,7 +266,7 @@ class PcaLowrank(Composite):
 
     >>> U, S, V = tx.pca_lowrank(tx.eye(3), q=2)
     >>> V.shape
-    (3, 2)
+    Size([3, 2])
     """
 
     signature = (
@@ -287,7 +288,8 @@ class PcaLowrank(Composite):
             raise ValueRangeError(f"pca_lowrank: niter is {niter}; it must not be negative")
         if center:
             A = A - tx.mean(A, -2, True)
-        return tuple(tx.svd_lowrank(A, q, niter))
+        U, S, V = tx.svd_lowrank(A, q, niter)
+        return named("pca_lowrank", U=U, S=S, V=V)
 
     def reference(A, q, center, niter):
         A = A - A.mean(axis=-2, keepdims=True) if center else A

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from thixo.errors import ShapeError, describe
+from thixo.errors import IndexOutOfRange, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.linalg_checks import FACTORABLE, check_dtype, check_same_dtype
@@ -15,7 +15,7 @@ class Tensorinv(Composite):
     """The inverse of a tensor as a map from its last axes to its first `ind` axes.
 
     >>> tx.linalg.tensorinv(tx.eye(4).reshape(2, 2, 4), ind=2).shape
-    (4, 2, 2)
+    Size([4, 2, 2])
     """
 
     signature = "tensorinv(input, ind: int = 2) -> X"
@@ -89,3 +89,34 @@ class Tensorsolve(Composite):
 
     def bad(s):
         yield Bad(Sample(s.real(2, 3, 4), s.real(2, 3)), ShapeError, "as many elements")
+
+
+class LinalgDiagonal(Composite):
+    """The diagonals of matrices, the last two axes by default; they share the input's memory.
+
+    >>> tx.linalg.diagonal(tx.tensor([[1, 2], [3, 4]]))
+    tensor([1, 4])
+    """
+
+    signature = "diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A"
+    namespace = "linalg"
+
+    def compose(A, offset, dim1, dim2):
+        return tx.diagonal(A, offset, dim1, dim2)
+
+    def reference(A, offset, dim1, dim2):
+        rest = [d for d in range(A.ndim) if d not in (dim1 % A.ndim, dim2 % A.ndim)]
+        x = np.transpose(A, [dim1 % A.ndim, dim2 % A.ndim, *rest])
+        first, second = max(-offset, 0), max(offset, 0)
+        count = max(0, min(x.shape[0] - first, x.shape[1] - second))
+        y = [x[first + i, second + i] for i in range(count)]
+        return np.stack(y, -1) if y else np.zeros((*x.shape[2:], 0), A.dtype)
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.n))
+        yield Sample(s.real(s.b, s.n, s.n + s.m), offset=1)
+        yield Sample(s.real(3, s.m, 4), offset=-1, dim1=0, dim2=2)
+
+    def bad(s):
+        yield Bad(Sample(s.real(2, 2), dim1=2), IndexOutOfRange, "dim 2")
+        yield Bad(Sample(s.real(2, 2), dim1=1), ShapeError, "must differ")

@@ -15,7 +15,7 @@ from thixo.ops.linalg_checks import (
     check_same_dtype,
     check_square,
 )
-from thixo.ops.linalg_rules import mH
+from thixo.ops.linalg_rules import mH, named
 from thixo.ops.linalg_samples import regular, triangular
 from thixo.ops.samples import Bad, Sample
 
@@ -110,7 +110,8 @@ class TriangularSolve(Composite):
             matrix, input, upper=above, unitriangular=unitriangular
         )
         lead = broadcast_batch("triangular_solve", input, A)
-        return solution, tx.expand(A, (*lead, *A.shape[-2:])).clone()
+        copy = tx.expand(A, (*lead, *A.shape[-2:])).clone()
+        return named("triangular_solve", solution=solution, cloned_coefficient=copy)
 
     def reference(input, A, upper, transpose, unitriangular):
         a = np.triu(A) if upper else np.tril(A)
