@@ -11,6 +11,7 @@ Operators, modules and sub-packages load when they are first used, so that impor
 
 import importlib as _importlib
 import math as _math
+from importlib.util import find_spec as _find_spec
 from typing import Any as _Any
 
 from thixo import dtype as _dtype
@@ -58,7 +59,7 @@ _HOMES = {
 def __getattr__(name: str) -> _Any:
     if name in _HOMES:
         value = getattr(_importlib.import_module(_HOMES[name]), name)
-    elif name in _PACKAGES:
+    elif _find_spec("thixo." + name) is not None:  # also `from thixo import shape` within Thixo
         return _importlib.import_module("thixo." + name)
     elif name.startswith("_"):
         raise AttributeError(f"module 'thixo' has no attribute {name!r}")

@@ -82,7 +82,7 @@ dev_index: bool = _switch(
     "THIXO_DEV",
     _flag,
     _in_checkout(),
-    "look for operators that ops/index.py does not list in their files; on in a source checkout",
+    "take operators from their files as they are, not from ops/index.py; on in a source checkout",
 )
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ def load_all(strict: bool = True) -> None:
     """Import every module of the table. Not strict: warn of one that fails, and go on."""
     for module in pkgutil.walk_packages(ops_path, "thixo.ops."):
         name = module.name.rsplit(".", 1)[-1]
-        if name in ("build_index", "index") or name.startswith("__"):
+        if name in ("build_index", "dev_index", "index") or name.startswith("__"):
             continue
         try:
             importlib.import_module(module.name)

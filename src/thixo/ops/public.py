@@ -8,31 +8,29 @@ import importlib
 from typing import Any
 
 from thixo import config
-from thixo.ops import index
+from thixo.ops import index as _index
 
-_OPERATORS = index.OPERATORS
-_ALIASES = index.ALIASES
-_INPLACE = index.INPLACE
-_METHODS = index.METHODS
-_scanned = False
+_OPERATORS = _index.OPERATORS
+_ALIASES = _index.ALIASES
+_INPLACE = _index.INPLACE
+_METHODS = _index.METHODS
+_looked_at_files = False
 
 
 def find(full_name: str) -> Any:
-    """The operator of a full name such as "linalg.det", None if there is none.
-
-    In a source checkout, names that the index lacks are looked for in all files of the table.
-    """
-    operator = _from_index(full_name)
-    if operator is None and config.dev_index and not _scanned and not full_name.startswith("__"):
-        _scan()
-        operator = _from_index(full_name)
-    return operator
+    """The operator of a full name such as "linalg.det", None if there is none."""
+    if full_name.startswith("__"):
+        return None  # Python itself asks for these, __path__ for one, while modules load
+    _look_at_files()
+    found = declaration(full_name)
+    if found is not None:
+        return found.operator
+    return _inplace(full_name) if full_name in _INPLACE else None
 
 
 def find_method(name: str) -> Any:
     """The operator that is the Tensor method of that name, None if there is none."""
-    if name not in _METHODS and config.dev_index and not _scanned and not name.startswith("__"):
-        _scan()
+    _look_at_files()
     return find(_METHODS[name]) if name in _METHODS else None
 
 
@@ -42,21 +40,14 @@ def declaration(full_name: str) -> Any:
     name = _ALIASES.get(full_name, full_name)
     found = base.TABLE.get(name)
     if found is None and name in _OPERATORS:
-        module = "thixo.ops." + _OPERATORS[name]
-        try:
-            importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if error.name != module or not config.dev_index:
-                raise
-            # The file was renamed since the index was written; a scan will find it.
+        importlib.import_module("thixo.ops." + _OPERATORS[name])
         found = base.TABLE.get(name)
     return found
 
 
 def names(namespace: str = "") -> list[str]:
     """The names in a namespace: "", "linalg", "fft", "special", "nn.functional"."""
-    if config.dev_index:
-        _scan()
+    _look_at_files()
     prefix = namespace + "." if namespace else ""
     rest = (
         n[len(prefix) :]
@@ -69,34 +60,29 @@ def names(namespace: str = "") -> list[str]:
 
 def method_names() -> list[str]:
     """The names of the Tensor methods that are operators."""
-    if config.dev_index:
-        _scan()
+    _look_at_files()
     return sorted(_METHODS)
 
 
-def _from_index(full_name: str) -> Any:
-    found = declaration(full_name)
-    if found is not None:
-        return found.operator
-    if full_name in _INPLACE:
+def _inplace(full_name: str) -> Any:
+    cls = declaration(_INPLACE[full_name])
+    if cls is None:
+        return None
+    # One object for all names of it: `absolute_` is `abs_`.
+    own = vars(cls).get("_inplace_operator")
+    if own is None:
         base = importlib.import_module("thixo.ops.base")
-        cls = declaration(_INPLACE[full_name])
-        if cls is None:
-            return None
-        # One object for all names of it: `absolute_` is `abs_`.
-        own = vars(cls).get("_inplace_operator")
-        if own is None:
-            own = cls._inplace_operator = base.inplace_operator(cls)
-        return own
-    return None
+        own = cls._inplace_operator = base.inplace_operator(cls)
+    return own
 
 
-def _scan() -> None:
-    global _OPERATORS, _ALIASES, _INPLACE, _METHODS, _scanned
-    if _scanned:
+def _look_at_files() -> None:
+    """In a source checkout, take the names from the files as they are now."""
+    global _OPERATORS, _ALIASES, _INPLACE, _METHODS, _looked_at_files
+    if _looked_at_files or not config.dev_index:
         return
-    _scanned = True  # first: the files that load now may ask for names themselves
-    found = importlib.import_module("thixo.ops.build_index").collect(strict=False)
+    _looked_at_files = True  # first: files that load now may ask for names themselves
+    found = importlib.import_module("thixo.ops.dev_index").load()
     _OPERATORS, _ALIASES, _INPLACE, _METHODS = found
 
 
