@@ -1,6 +1,19 @@
-"""Conversions by method: x.float(), x.long() and so on. The module's names of these are dtypes."""
+"""Conversions by method: x.float(), x.long() and so on. The module's names of these are d"""
 
-from thixo import dtype as types
+from thixo.dtype import (
+    bfloat16,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from thixo.dtype import bool as bool_
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.convert import Cast
@@ -33,10 +46,10 @@ class ToFloat(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.float32, memory_format)
+        return conversion(input, float32, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.float32)
+        return Cast.reference(input, float32)
 
 
 class ToDouble(Composite):
@@ -51,10 +64,10 @@ class ToDouble(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.float64, memory_format)
+        return conversion(input, float64, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.float64)
+        return Cast.reference(input, float64)
 
 
 class ToHalf(Composite):
@@ -69,10 +82,10 @@ class ToHalf(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.float16, memory_format)
+        return conversion(input, float16, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.float16)
+        return Cast.reference(input, float16)
 
 
 class ToBFloat16(Composite):
@@ -87,10 +100,10 @@ class ToBFloat16(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.bfloat16, memory_format)
+        return conversion(input, bfloat16, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.bfloat16)
+        return Cast.reference(input, bfloat16)
 
 
 class ToBool(Composite):
@@ -105,10 +118,10 @@ class ToBool(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.bool, memory_format)
+        return conversion(input, bool_, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.bool)
+        return Cast.reference(input, bool_)
 
 
 class ToLong(Composite):
@@ -123,10 +136,10 @@ class ToLong(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.int64, memory_format)
+        return conversion(input, int64, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.int64)
+        return Cast.reference(input, int64)
 
 
 class ToInt(Composite):
@@ -141,10 +154,10 @@ class ToInt(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.int32, memory_format)
+        return conversion(input, int32, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.int32)
+        return Cast.reference(input, int32)
 
 
 class ToShort(Composite):
@@ -159,10 +172,10 @@ class ToShort(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.int16, memory_format)
+        return conversion(input, int16, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.int16)
+        return Cast.reference(input, int16)
 
 
 class ToChar(Composite):
@@ -177,10 +190,10 @@ class ToChar(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.int8, memory_format)
+        return conversion(input, int8, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.int8)
+        return Cast.reference(input, int8)
 
 
 class ToByte(Composite):
@@ -195,10 +208,10 @@ class ToByte(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.uint8, memory_format)
+        return conversion(input, uint8, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.uint8)
+        return Cast.reference(input, uint8)
 
 
 class ToCFloat(Composite):
@@ -213,10 +226,10 @@ class ToCFloat(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.complex64, memory_format)
+        return conversion(input, complex64, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.complex64)
+        return Cast.reference(input, complex64)
 
 
 class ToCDouble(Composite):
@@ -231,7 +244,7 @@ class ToCDouble(Composite):
     samples = small_values
 
     def compose(input, memory_format):
-        return conversion(input, types.complex128, memory_format)
+        return conversion(input, complex128, memory_format)
 
     def reference(input, memory_format=None):
-        return Cast.reference(input, types.complex128)
+        return Cast.reference(input, complex128)

@@ -70,6 +70,7 @@ class AsStridedCopy(Composite):
     """
 
     signature = "as_strided_copy(input, size: ints, stride: ints, storage_offset: int? = None) -> y"
+    layout_matters = True
     method = False
 
     def compose(input, size, stride, storage_offset):
@@ -283,6 +284,7 @@ class ViewCopy(Composite):
     """
 
     signature = "view_copy(input, size: any) -> y"
+    layout_matters = True
     method = False
 
     def compose(input, size):
@@ -324,6 +326,7 @@ class ViewAsComplexCopy(Composite):
     """
 
     signature = "view_as_complex_copy(input) -> y"
+    layout_matters = True
     method = False
     dtypes = ViewAsComplex.dtypes
 

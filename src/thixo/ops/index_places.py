@@ -29,7 +29,7 @@ class NonzeroPlaces(Op):
         return Spec((fresh_dim("nonzero"), input.ndim), int64)
 
     def kernel(input):
-        return np.argwhere(input).astype(np.int64).reshape(-1, input.ndim)
+        return np.argwhere(input).astype(np.int64)
 
     def reference(input):
         rows = [i for i in np.ndindex(*input.shape) if input[i] != 0]
@@ -106,7 +106,7 @@ class NonzeroStatic(Op):
         return Spec((size, input.ndim), int64)
 
     def kernel(input, size, fill_value=-1):
-        found = np.argwhere(input).reshape(-1, input.ndim)[:size]
+        found = np.argwhere(input)[:size]
         result = np.full((size, input.ndim), fill_value, np.int64)
         result[: len(found)] = found
         return result

@@ -42,7 +42,7 @@ def resolve_shape(shape: Sequence[Any], target: Sequence[Any], operation: str) -
         return tuple(target)
     if known == 0:
         raise ShapeError(
-            f"{operation}: the -1 in {shape_text(target)} could be any size, since another is 0"
+            f"{operation}: -1 is ambiguous in {shape_text(target)} because another size is 0"
         )
     if count % known != 0:
         raise ShapeError(

@@ -318,7 +318,7 @@ class InterleaveIndex(Op):
             raise ValueRangeError(
                 f"repeat_interleave: repeats add up to {repeats.sum()}, output_size is {output_size}"
             )
-        return np.repeat(np.arange(repeats.size), repeats)
+        return np.repeat(np.arange(repeats.size), repeats.astype(np.int64))
 
     def reference(repeats, output_size=None):
         return np.array([i for i, r in enumerate(repeats) for _ in range(r)], np.int64)

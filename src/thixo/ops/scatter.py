@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from thixo.dtype import COMPLEX, FLOATS, INTEGERS, int64
+from thixo.dtype import BOOL, COMPLEX, FLOATS, INTEGERS, int64
+from thixo.dtype import bool as bool_
 from thixo.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
@@ -261,6 +262,8 @@ class ScatterReduce(Op):
             raise DTypeError(
                 f"scatter_reduce: complex numbers have no order, input is {describe(input)}"
             )
+        if reduce == "mean" and input.dtype is bool_:
+            raise DTypeError(f"scatter_reduce: bool has no mean, input is {describe(input)}")
         return check_scatter("scatter_reduce", input, dim, index, src)
 
     def kernel(input, dim, index, src, reduce, include_self=True):
@@ -318,14 +321,14 @@ class ScatterReduce(Op):
                 y[place] = total // len(values) if y.dtype.kind in "iu" else total / len(values)
             else:
                 fold = {"sum": np.sum, "prod": np.prod, "amax": np.max, "amin": np.min}[reduce]
-                y[place] = fold(np.array(values, y.dtype))
+                y[place] = np.asarray(fold(np.array(values, y.dtype))).astype(y.dtype)
         return y.reshape(input.shape)
 
-    dtypes = INTEGERS + FLOATS + COMPLEX
+    dtypes = BOOL + INTEGERS + FLOATS + COMPLEX
 
     def samples(s):
-        ordered = not s.dtype.is_complex
-        for reduce in REDUCTIONS if ordered else ("sum", "mean", "prod"):
+        left_out = ("amax", "amin") if s.dtype.is_complex else ("mean",) if s.dtype is bool_ else ()
+        for reduce in (r for r in REDUCTIONS if r not in left_out):
             for include_self in (True, False):
                 yield Sample(
                     s.distinct(s.n, s.m),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError, ValueRangeError
+from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError
 from thixo.ops import public as tx
 from thixo.ops.base import Op, Spec, View
 from thixo.ops.layout import (
@@ -26,6 +26,7 @@ class ViewShape(View):
     """
 
     signature = "view(input, shape: ints...) -> input"
+    layout_matters = True
 
     def geometry(shape, strides, offset, target):
         target = resolve_shape(shape, target, "view")
@@ -57,7 +58,7 @@ class ViewShape(View):
     def bad(s):
         yield Bad(Sample(s.real(2, 3), shape=(4,)), ShapeError, "has 6 elements")
         yield Bad(Sample(s.real(2, 3), shape=(-1, -1)), ShapeError, "only one size can be -1")
-        yield Bad(Sample(s.real(0, 3), shape=(0, -1)), ShapeError, "could be any size")
+        yield Bad(Sample(s.real(0, 3), shape=(0, -1)), ShapeError, "because another size is 0")
 
 
 class Reshape(Op):
@@ -85,7 +86,7 @@ class Reshape(Op):
 
     def bad(s):
         yield Bad(Sample(s.real(2, 3), shape=(4, 2)), ShapeError, "has 6 elements")
-        yield Bad(Sample(s.real(2, 3), shape=(4, -1)), ShapeError, "no multiple of 4")
+        yield Bad(Sample(s.real(2, 3), shape=(4, -1)), ShapeError, "has 6 elements")
 
 
 class Transpose(View):
@@ -125,7 +126,7 @@ class Transpose(View):
         yield Sample(s.real(), 0, -1)
 
     def bad(s):
-        yield Bad(Sample(s.real(2, 3), 0, 2), IndexOutOfRange, "dim 2 is out of range")
+        yield Bad(Sample(s.real(2, 3), 0, 2), IndexOutOfRange, "2 is out of range")
 
 
 class Permute(View):
@@ -168,8 +169,8 @@ class Permute(View):
         yield Sample(s.real(), dims=())
 
     def bad(s):
-        yield Bad(Sample(s.real(2, 3), dims=(0,)), ShapeError, "needs each of the 2 axes")
-        yield Bad(Sample(s.real(2, 3), dims=(0, 0)), ValueRangeError, "an axis twice")
+        yield Bad(Sample(s.real(2, 3), dims=(0,)), ShapeError, "each of the 2")
+        yield Bad(Sample(s.real(2, 3), dims=(0, 0)), ArgumentError, "twice")
 
 
 class Expand(View):
@@ -246,9 +247,9 @@ class Expand(View):
         yield Sample(s.real(), size=())
 
     def bad(s):
-        yield Bad(Sample(s.real(2, 3), size=(2, 4)), ShapeError, "cannot become 4")
-        yield Bad(Sample(s.real(2, 3), size=(3,)), ShapeError, "more axes")
-        yield Bad(Sample(s.real(3), size=(-1, 3)), ShapeError, "only for an axis that exists")
+        yield Bad(Sample(s.real(2, 3), size=(2, 4)), ShapeError, "of size 1")
+        yield Bad(Sample(s.real(2, 3), size=(3,)), ShapeError, "[3]")
+        yield Bad(Sample(s.real(3), size=(-1, 3)), ShapeError, "[-1,3]")
 
 
 class Squeeze(View):
@@ -285,8 +286,8 @@ class Squeeze(View):
         yield Sample(s.real())
 
     def bad(s):
-        yield Bad(Sample(s.real(1, 3), dim=2), IndexOutOfRange, "dim 2 is out of range")
-        yield Bad(Sample(s.real(1, 3), dim=(0, -2)), ValueRangeError, "an axis twice")
+        yield Bad(Sample(s.real(1, 3), dim=2), IndexOutOfRange, "2 is out of range")
+        yield Bad(Sample(s.real(1, 3), dim=(0, -2)), ArgumentError, "twice")
 
 
 class Unsqueeze(View):
@@ -321,7 +322,7 @@ class Unsqueeze(View):
         yield Sample(s.real(0), -1)
 
     def bad(s):
-        yield Bad(Sample(s.real(2, 3), 3), IndexOutOfRange, "dim 3 is out of range")
+        yield Bad(Sample(s.real(2, 3), 3), IndexOutOfRange, "3 is out of range")
 
 
 class Select(View):
@@ -360,8 +361,8 @@ class Select(View):
         yield Sample(s.real(s.n, 0), 0, 1)
 
     def bad(s):
-        yield Bad(Sample(s.real(2, 3), 1, 3), IndexOutOfRange, "index 3 is out of range for axis 1")
-        yield Bad(Sample(s.real(), 0, 0), IndexOutOfRange, "no axis")
+        yield Bad(Sample(s.real(2, 3), 1, 3), IndexOutOfRange, "index 3 is out of range")
+        yield Bad(Sample(s.real(), 0, 0), IndexOutOfRange, "0-d")
 
 
 class Slice(View):

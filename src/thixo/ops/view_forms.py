@@ -43,7 +43,7 @@ class Flatten(Composite):
         last = end_dim % len(shape)
         first = start_dim % len(shape)
         return input.reshape(
-            shape[:first] + (int(np.prod(shape[first : last + 1])),) + shape[last + 1 :]
+            (*shape[:first], int(np.prod(shape[first : last + 1])), *shape[last + 1 :])
         )
 
     def samples(s):
@@ -68,6 +68,7 @@ class Unflatten(Composite):
     """
 
     signature = "unflatten(input, dim: int, sizes: ints) -> y"
+    layout_matters = True
 
     def compose(input, dim, sizes):
         if input.ndim == 0:
@@ -394,6 +395,7 @@ class ViewAs(Composite):
     """
 
     signature = "view_as(input, other) -> input"
+    layout_matters = True
 
     def compose(input, other):
         return tx.view(input, other.shape)
@@ -447,7 +449,7 @@ class ExpandAs(Composite):
         yield Sample(s.real(1), s.real(0))
 
     def bad(s):
-        yield Bad(Sample(s.real(3), s.real(2)), ShapeError, "cannot become 2")
+        yield Bad(Sample(s.real(3), s.real(2)), ShapeError, "of size 1")
 
 
 class BroadcastTo(Composite):
@@ -472,7 +474,7 @@ class BroadcastTo(Composite):
         yield Sample(s.real(), (s.n, 0))
 
     def bad(s):
-        yield Bad(Sample(s.real(3), (2,)), ShapeError, "cannot become 2")
+        yield Bad(Sample(s.real(3), (2,)), ShapeError, "of size 1")
 
 
 class BroadcastTensors(Composite):

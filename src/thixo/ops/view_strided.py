@@ -62,6 +62,7 @@ class StridedView(View):
         "strided_view(input, size: ints, stride: ints, storage_offset: int, input_stride: ints, "
         "input_offset: int) -> input"
     )
+    layout_matters = True
     method = False
 
     def geometry(shape, strides, offset, size, stride, storage_offset, input_stride, input_offset):
@@ -116,6 +117,7 @@ class AsStrided(Composite):
     """
 
     signature = "as_strided(input, size: ints, stride: ints, storage_offset: int? = None) -> input"
+    layout_matters = True
 
     def compose(input, size, stride, storage_offset):
         own, start = memory_of(input)
@@ -151,6 +153,7 @@ class AsStridedScatter(Composite):
     signature = (
         "as_strided_scatter(input, src, size: ints, stride: ints, storage_offset: int? = None) -> y"
     )
+    layout_matters = True
 
     def compose(input, src, size, stride, storage_offset):
         own, start = memory_of(input)
