@@ -56,7 +56,7 @@ def works(compiler: str) -> bool:
         source.write_text(PROBE)
         try:
             command = [*compiler.split(), "-std=c++20", "-pthread", str(source), "-o", str(program)]
-            if subprocess.run(command, capture_output=True, timeout=300).returncode:
+            if subprocess.run(command, capture_output=True, timeout=1800).returncode:
                 return False
             return subprocess.run([str(program)], capture_output=True, timeout=60).returncode == 0
         except (OSError, subprocess.TimeoutExpired):
@@ -68,7 +68,10 @@ def compiler_environment(python: Path, folder: Path) -> dict[str, str]:
     for name in (os.environ.get("CXX"), "c++", "g++", "clang++"):
         if name and shutil.which(name.split()[0]) and works(name):
             return {"CXX": name}
-    print("no C++20 compiler found: taking one from PyPI (ziglang)", flush=True)
+    print(
+        "no C++20 compiler found: taking one from PyPI (ziglang; its first use takes minutes)",
+        flush=True,
+    )
     pip(python, "ziglang>=0.13")
     tools = folder.resolve() / "zig"
     tools.mkdir(exist_ok=True)
