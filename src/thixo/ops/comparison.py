@@ -29,7 +29,7 @@ class Eq(Pointwise):
     def scalar(k, input, other):
         return input == other
 
-    reference = elementwise(lambda a, b: a - b == 0)
+    reference = elementwise(lambda a, b: a == b)
     samples = binary_samples()
 
 
@@ -50,7 +50,7 @@ class Ne(Pointwise):
     def scalar(k, input, other):
         return input != other
 
-    reference = elementwise(lambda a, b: a - b != 0)
+    reference = elementwise(lambda a, b: a != b)
     samples = binary_samples()
 
 
