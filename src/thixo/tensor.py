@@ -15,6 +15,7 @@ from thixo._core import Tensor
 from thixo.device import as_device
 from thixo.dtype import DType, from_numpy_dtype, get_default_dtype
 from thixo.errors import ArgumentError, AutogradError, DTypeError, ShapeError, describe
+from thixo.ops import base as _base  # noqa: F401  (tells the core where operators are)
 from thixo.ops import public
 from thixo.printing import format_tensor, set_printoptions, tensor_text
 

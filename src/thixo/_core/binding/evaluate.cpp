@@ -56,10 +56,56 @@ struct Operand {
 
 }  // namespace
 
-// Number of elements each loop gets is small in most calls; this whole function is the cost of `a + b`.
+// The everyday case: contiguous operands of one dtype and one shape, or a number that changes neither.
+static Ref<Tensor> plain_pointwise(const Operator& op, PyObject* const* slots) {
+  if (!op.has_loops || op.promotes.size() > 2) return {};
+  Tensor *lead = nullptr, *tensors[2] = {};
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    const Param& p = op.params[i];
+    if (i < op.promotes.size()) {
+      if (!is_tensor(slots[i])) continue;
+      Tensor* t = tensors[i] = tensor_of(slots[i]);
+      if (!t->is_contiguous()) return {};
+      if (!lead) lead = t;
+      else if (t->dtype != lead->dtype || !(t->sizes == lead->sizes)) return {};
+    } else if (p.kind == Kind::Tensor || p.kind == Kind::Operand || slots[i] != p.fallback.get()) {
+      return {};
+    }
+  }
+  if (!lead || lead->numel >= kLongWork || (op.result == ResultKind::Float && !is_differentiable(lead->dtype))) return {};
+  Loop loop = op.loops[code(lead->dtype)];
+  if (!loop || op.result == ResultKind::Bool || op.result == ResultKind::Real) return {};
+  alignas(16) char element[16];
+  char* pointers[3];
+  int64_t strides[3];
+  int n = int(op.promotes.size());
+  for (int i = 0; i < n; ++i) {
+    if (tensors[i]) {
+      pointers[i] = tensors[i]->data();
+      strides[i] = item_size(lead->dtype);
+      continue;
+    }
+    Number number;
+    number_from(slots[i], number);
+    bool changes = is_complex(number.category) ? !is_complex(lead->dtype)
+                   : is_floating(number.category) ? !is_differentiable(lead->dtype)
+                   : is_integer(number.category) && is_bool(lead->dtype);
+    if (changes) return {};
+    store_number(number, lead->dtype, element);
+    pointers[i] = element;
+    strides[i] = 0;
+  }
+  Ref<Tensor> out = empty_like(*lead);
+  pointers[n] = out->data();
+  strides[n] = item_size(lead->dtype);
+  loop(pointers, strides, out->numel);
+  return out;
+}
+
 Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* into) {
-  Operand operands[kMaxParams];
+  SmallVector<Operand, 3> operands;
   int count = int(op.promotes.size());
+  for (int i = 0; i < count; ++i) operands.emplace_back();
   Promotion promotion;
   for (int i = 0; i < count; ++i) {
     PyObject* o = slots[op.promotes[i]];
@@ -319,7 +365,9 @@ Results evaluate_view(const Operator& op, PyObject* const* slots) {
 
 Results evaluate(const Operator& op, OpKind kind, PyObject* const* slots) {
   switch (kind) {
-    case OpKind::Pointwise: return evaluate_pointwise(op, slots, nullptr);
+    case OpKind::Pointwise:
+      if (Ref<Tensor> made = plain_pointwise(op, slots)) return {made};
+      return evaluate_pointwise(op, slots, nullptr);
     case OpKind::View: return evaluate_view(op, slots);
     default: return evaluate_generic(op, slots);
   }

@@ -11,6 +11,7 @@
 #include <numpy/arrayobject.h>
 
 #include "../core/engine.h"
+#include "../core/small_vector.h"
 #include "../core/tape.h"
 #include "../core/tensor.h"
 

@@ -17,8 +17,8 @@ struct Kept {
 struct RuleNode final : Node {
   Object owner;  // keeps the Operator alive
   const Operator* op;
-  std::vector<Kept> kept;
-  std::vector<int> first_edge;  // by parameter; -1 where it takes no tensor
+  SmallVector<Kept, 2> kept;
+  SmallVector<int, 1> list_lengths;  // of `tensors` parameters, in order: each has as many edges
   uint32_t active = 0;          // rules that are needed
   bool released = false;
 
@@ -32,18 +32,21 @@ struct RuleNode final : Node {
     }
   }
 
+  // The edges [from, to) of a parameter: one for each tensor it can hold.
+  std::pair<int, int> edges_of(int param) const {
+    int at = 0, lists = 0;
+    for (int i = 0;; ++i) {
+      Kind kind = op->params[i].kind;
+      int n = kind == Kind::Tensor || kind == Kind::Operand ? 1 : kind == Kind::Tensors ? list_lengths[lists++] : 0;
+      if (i == param) return {at, at + n};
+      at += n;
+    }
+  }
   bool needs(int param) const {
-    int from = first_edge[param];
-    if (from < 0) return false;
-    int to = next_edge(param);
+    auto [from, to] = edges_of(param);
     for (int e = from; e < to; ++e)
       if (edges[e].node) return true;
     return false;
-  }
-  int next_edge(int param) const {
-    for (size_t p = param + 1; p < first_edge.size(); ++p)
-      if (first_edge[p] >= 0) return first_edge[p];
-    return int(edges.size());
   }
 
   Kept* find(RuleArgument what) {
@@ -82,7 +85,7 @@ struct RuleNode final : Node {
   }
 
   void take(int param, PyObject* value, std::vector<Ref<Tensor>>& out) {
-    int from = first_edge[param], to = next_edge(param);
+    auto [from, to] = edges_of(param);
     if (op->params[param].kind != Kind::Tensors) {
       if (edges[from].node) out[from] = gradient_from(value);
       return;
@@ -103,13 +106,13 @@ struct RuleNode final : Node {
     for (size_t r = 0; r < op->rules.size(); ++r) {
       if (!(active >> r & 1)) continue;
       const Rule& rule = op->rules[r];
-      std::vector<Object> keep;
-      std::vector<PyObject*> args;
+      SmallVector<Object, 6> keep;
+      SmallVector<PyObject*, 6> args;
       for (RuleArgument a : rule.arguments) {
         keep.push_back(argument(a, gradients));
         args.push_back(keep.back().get());
       }
-      Object value = Object::own(PyObject_Vectorcall(rule.function.get(), args.data(), args.size(), nullptr));
+      Object value = Object::own(PyObject_Vectorcall(rule.function.get(), args.begin(), args.size(), nullptr));
       if (rule.serves.size() == 1) {
         take(rule.serves[0], value.get(), out);
         continue;
@@ -164,16 +167,15 @@ Ref<Node> begin_record(const Operator& op, PyObject* const* slots, const Tensor*
   node->owner = Object::borrow(op.self);
   node->op = &op;
   node->source = current_source();
-  node->first_edge.assign(op.params.size(), -1);
   for (size_t i = 0; i < op.params.size(); ++i) {
     PyObject* o = slots[i];
     Kind kind = op.params[i].kind;
     if (kind == Kind::Tensor || kind == Kind::Operand) {
-      node->first_edge[i] = int(node->edges.size());
       bool counts = is_tensor(o) && is_differentiable(tensor_of(o)->dtype);
       node->edges.push_back(counts ? gradient_edge(ref_of(o)) : Edge());
-    } else if (kind == Kind::Tensors && PyTuple_Check(o)) {
-      node->first_edge[i] = int(node->edges.size());
+    } else if (kind == Kind::Tensors) {
+      node->list_lengths.push_back(PyTuple_Check(o) ? int(PyTuple_GET_SIZE(o)) : 0);
+      if (!PyTuple_Check(o)) continue;
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(o); ++k) {
         PyObject* item = PyTuple_GET_ITEM(o, k);
         node->edges.push_back(is_differentiable(tensor_of(item)->dtype) ? gradient_edge(ref_of(item)) : Edge());

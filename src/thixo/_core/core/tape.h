@@ -1,6 +1,7 @@
 // The tape: nodes that know how to turn gradients of results into gradients of inputs.
 #pragma once
 #include <vector>
+#include "small_vector.h"
 #include "tensor.h"
 
 namespace thixo {
@@ -26,8 +27,8 @@ struct GradHook : Counted {
 
 struct Node : Counted {
   uint64_t sequence;  // creation order; backward runs the newest first
-  std::vector<Edge> edges;
-  std::vector<ResultType> results;
+  SmallVector<Edge, 2> edges;
+  SmallVector<ResultType, 1> results;
   Source source;
   std::vector<Ref<GradHook>> hooks;  // run on the gradients of results before apply
   Ref<External> node_hooks;          // the binding's hooks around apply

@@ -129,6 +129,16 @@ Ref<Tensor> empty(const Dims& sizes, DType dtype) {
   return t;
 }
 
+Ref<Tensor> empty_like(const Tensor& from) {
+  Ref<Tensor> t = make<Tensor>();
+  t->storage = Storage::allocate(size_t(from.numel) * item_size(from.dtype));
+  t->numel = from.numel;
+  t->dtype = from.dtype;
+  t->sizes = from.sizes;
+  t->strides = from.strides;
+  return t;
+}
+
 Ref<Tensor> empty_strided(const Dims& sizes, const Dims& strides, DType dtype) {
   int64_t n = checked_numel(sizes, dtype, "empty_strided");
   int64_t last = 0;

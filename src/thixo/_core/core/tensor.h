@@ -85,6 +85,7 @@ struct Autograd {
 Dims contiguous_strides(const Dims& sizes);
 int64_t checked_numel(const Dims& sizes, DType dtype, const char* op);
 Ref<Tensor> empty(const Dims& sizes, DType dtype);
+Ref<Tensor> empty_like(const Tensor& t);  // contiguous t: the same shape, strides and dtype
 Ref<Tensor> empty_strided(const Dims& sizes, const Dims& strides, DType dtype);
 Ref<Tensor> zeros(const Dims& sizes, DType dtype);
 // A window on the same storage; `base` is set. Bounds are checked.
