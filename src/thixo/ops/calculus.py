@@ -17,6 +17,7 @@ from thixo.errors import (
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.reduce_references import along
+from thixo.ops.reduce_rules import require_dtype
 from thixo.ops.rules import is_tensor
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import dim_max, normalize_dim, normalize_dims
@@ -119,6 +120,7 @@ class Gradient(Composite):
     dtypes = SIGNED + FLOATS + COMPLEX
 
     def compose(input, spacing, dim, edge_order):
+        require_dtype("gradient", input, Gradient.dtypes)
         dims = normalize_dims(dim, input.ndim, "gradient")
         if edge_order not in (1, 2):
             raise ValueRangeError(f"gradient: edge_order is {edge_order}; needs 1 or 2")

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from thixo.dtype import COMPLEX, FLOATS, INTEGERS, result_type
+from thixo.dtype import COMPLEX, FLOATS, INTEGERS, float32, result_type
 from thixo.errors import (
     ArgumentError,
     DTypeError,
@@ -16,7 +16,7 @@ from thixo.errors import (
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.reduce_references import over_axes
-from thixo.ops.reduce_rules import axes, cast, require_float
+from thixo.ops.reduce_rules import axes, cast, require_dtype
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import normalize_dim
 
@@ -37,6 +37,11 @@ def _length(p):
     return norm
 
 
+def _wide(dtype):
+    """The type to divide by a length in: half types have no number as small as eps."""
+    return float32 if dtype.itemsize == 2 else dtype
+
+
 class Norm(Composite):
     """The p-norm of all elements, or along the axes `dim`; "fro" is 2, "nuc" sums singular values.
 
@@ -51,6 +56,7 @@ class Norm(Composite):
     dtypes = FLOATS + COMPLEX
 
     def compose(input, p, dim, keepdim, dtype):
+        require_dtype("norm", input, Norm.dtypes)
         if p == "nuc":
             dims = axes(dim, input.ndim, "norm")
             if len(dims) != 2:
@@ -63,7 +69,6 @@ class Norm(Composite):
             p = 2
         if isinstance(p, bool) or not isinstance(p, int | float):
             raise ArgumentError(f"norm: p is {describe(p)}; needs a real number, 'fro' or 'nuc'")
-        require_float("norm", input)
         dim = None if dim == () else dim
         return tx.linalg.vector_norm(input, p, dim, keepdim, dtype=dtype)
 
@@ -292,12 +297,12 @@ class CosineSimilarity(Composite):
                 f"cosine_similarity: x1 is {describe(x1)}, x2 is {describe(x2)}; "
                 "needs a floating-point dtype"
             )
-        x1, x2 = tx.broadcast_tensors(cast(x1, common), cast(x2, common))
+        x1, x2 = tx.broadcast_tensors(cast(x1, _wide(common)), cast(x2, _wide(common)))
         normalize_dim(dim, x1.ndim, "cosine_similarity")
         length1 = tx.clamp_min(tx.linalg.vector_norm(x1, 2, dim, True), eps)
         length2 = tx.clamp_min(tx.linalg.vector_norm(x2, 2, dim, True), eps)
         # Each divided by its own length first: the product of lengths could overflow.
-        return tx.sum((x1 / length1) * (x2 / length2), dim)
+        return cast(tx.sum((x1 / length1) * (x2 / length2), dim), common)
 
     def reference(x1, x2, dim, eps):
         x1, x2 = np.broadcast_arrays(x1, x2)
@@ -313,7 +318,8 @@ class CosineSimilarity(Composite):
         return over_axes(pairs, (dim, x1.ndim) if x1.ndim else 0, False, cosine)
 
     def samples(s):
-        if not s.dtype.is_floating_point:
+        if not s.dtype.is_floating_point:  # whole numbers meet floats
+            yield Sample(s.real(s.n, s.m), s.distinct(s.n, s.m, dtype=float32))
             return
         yield Sample(s.distinct(s.n, s.m), s.distinct(s.n, s.m))
         yield Sample(s.distinct(s.n, s.m), s.distinct(s.m), dim=-1)
@@ -342,7 +348,10 @@ class Normalize(Composite):
     dtypes = FLOATS + COMPLEX
 
     def compose(input, p, dim, eps):
-        return input / tx.clamp_min(tx.linalg.vector_norm(input, p, dim, True), eps)
+        require_dtype("normalize", input, Normalize.dtypes)
+        x = cast(input, _wide(input.dtype))
+        y = x / tx.clamp_min(tx.linalg.vector_norm(x, p, dim, True), eps)
+        return cast(y, input.dtype)
 
     def reference(input, p, dim, eps):
         return input / np.maximum(over_axes(input, dim, True, _length(p)), eps)
@@ -372,6 +381,7 @@ class Renorm(Composite):
     inplace = True
 
     def compose(input, p, dim, maxnorm):
+        require_dtype("renorm", input, Renorm.dtypes)
         for name, value in (("p", p), ("maxnorm", maxnorm)):
             if isinstance(value, complex):
                 raise ArgumentError(f"renorm: {name} is {value}; needs a real number")
@@ -392,7 +402,7 @@ class Renorm(Composite):
         others = tuple(i for i in range(input.ndim) if i != dim % input.ndim)
         lengths = over_axes(input, others, True, _length(p))
         with np.errstate(all="ignore"):
-            return input * np.where(lengths > maxnorm, maxnorm / lengths, 1)
+            return input * np.where(lengths > maxnorm, maxnorm / (lengths + 1e-7), 1)
 
     def samples(s):
         yield Sample(s.distinct(s.n, s.m), 2, 0, 0.5)

@@ -18,6 +18,7 @@ from thixo.ops.reduce_rules import (
     axis,
     place,
     reduced_shape,
+    require_dtype,
     require_elements,
     share_ties,
 )
@@ -134,6 +135,7 @@ class Aminmax(Composite):
     dtypes = REAL
 
     def compose(input, dim, keepdim):
+        require_dtype("aminmax", input, Aminmax.dtypes)
         require_elements("aminmax", input, axes(dim, input.ndim, "aminmax"))
         return _AminmaxResult(tx.amin(input, dim, keepdim), tx.amax(input, dim, keepdim))
 
@@ -263,6 +265,7 @@ class Max(Composite):
     dtypes = REAL
 
     def compose(input, dim, keepdim, other):
+        require_dtype("max", input, Max.dtypes)
         return _overloaded("max", input, dim, keepdim, other, tx.amax, tx.max_dim, tx.maximum)
 
     def reference(input, dim, keepdim, other):
@@ -295,6 +298,7 @@ class Min(Composite):
     dtypes = REAL
 
     def compose(input, dim, keepdim, other):
+        require_dtype("min", input, Min.dtypes)
         return _overloaded("min", input, dim, keepdim, other, tx.amin, tx.min_dim, tx.minimum)
 
     def reference(input, dim, keepdim, other):

@@ -10,7 +10,14 @@ from thixo.errors import ArgumentError, DTypeError, IndexOutOfRange, ValueRangeE
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.reduce_references import nan_last, over_axes
-from thixo.ops.reduce_rules import axis, place, reduced_shape, require_elements, share_ties
+from thixo.ops.reduce_rules import (
+    axis,
+    place,
+    reduced_shape,
+    require_dtype,
+    require_elements,
+    share_ties,
+)
 from thixo.ops.samples import Bad, Sample, reduction_samples
 from thixo.shape import normalize_dim
 
@@ -189,6 +196,7 @@ class Median(Composite):
     dtypes = INTEGERS + FLOATS
 
     def compose(input, dim, keepdim):
+        require_dtype("median", input, Median.dtypes)
         return _median("median", tx.median_dim, input, dim, keepdim)
 
     def reference(input, dim, keepdim):
@@ -212,6 +220,7 @@ class Nanmedian(Composite):
     dtypes = INTEGERS + FLOATS
 
     def compose(input, dim, keepdim):
+        require_dtype("nanmedian", input, Nanmedian.dtypes)
         return _median("nanmedian", tx.nanmedian_dim, input, dim, keepdim)
 
     def reference(input, dim, keepdim):

@@ -9,7 +9,7 @@ from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError,
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.reduce_references import over_axes
-from thixo.ops.reduce_rules import axes, cast, reduced_shape
+from thixo.ops.reduce_rules import axes, cast, reduced_shape, require_dtype
 from thixo.ops.rules import is_tensor
 from thixo.ops.samples import Bad, Sample
 
@@ -171,6 +171,7 @@ class Quantile(Composite):
     dtypes = (float32, float64)
 
     def compose(input, q, dim, keepdim, interpolation):
+        require_dtype("quantile", input, Quantile.dtypes)
         return _quantile("quantile", input, q, dim, keepdim, interpolation)
 
     def reference(input, q, dim, keepdim, interpolation):
@@ -194,6 +195,7 @@ class Nanquantile(Composite):
     dtypes = (float32, float64)
 
     def compose(input, q, dim, keepdim, interpolation):
+        require_dtype("nanquantile", input, Nanquantile.dtypes)
         return _quantile("nanquantile", input, q, dim, keepdim, interpolation)
 
     def reference(input, q, dim, keepdim, interpolation):

@@ -86,6 +86,13 @@ def as_type(array: np.ndarray, dtype: DType | None) -> np.ndarray:
     return array.astype(compute_dtype(dtype), copy=False)
 
 
+def require_dtype(op: str, input: Any, dtypes: tuple[DType, ...]) -> None:
+    """Refuse an element type that a composite does not claim, by its own name."""
+    if input.dtype not in dtypes:
+        known = ", ".join(t.short for t in dtypes)
+        raise DTypeError(f"{op}: {input.dtype.short} is not supported; it takes {known}")
+
+
 def require_float(op: str, input: Any, what: str = "input") -> None:
     """Refuse integers and bool where the meaning needs a floating-point or complex type."""
     if not (input.dtype.is_floating_point or input.dtype.is_complex):
@@ -172,6 +179,7 @@ __all__ = [
     "keep_axes",
     "place",
     "reduced_shape",
+    "require_dtype",
     "require_elements",
     "require_float",
     "share_ties",

@@ -9,7 +9,7 @@ from thixo.errors import DTypeError, IndexOutOfRange, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.reduce_references import along, nan_last
-from thixo.ops.reduce_rules import place
+from thixo.ops.reduce_rules import place, require_dtype
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import normalize_dim
 
@@ -109,6 +109,7 @@ class Argsort(Composite):
     dtypes = REAL
 
     def compose(input, dim, descending, stable):
+        require_dtype("argsort", input, Argsort.dtypes)
         return tx.sort(input, dim, descending, stable=stable)[1]
 
     def reference(input, dim, descending, stable):
@@ -129,6 +130,7 @@ class Msort(Composite):
     dtypes = REAL
 
     def compose(input):
+        require_dtype("msort", input, Msort.dtypes)
         return tx.sort(input, 0)[0]
 
     def reference(input):
