@@ -105,7 +105,7 @@ class IndexSelect(Op):
             return input
         lines = np.moveaxis(input, dim, 0)
         picked = [lines[i] for i in index.ravel()]
-        result = np.array(picked, input.dtype).reshape(-1 if picked else 0, *lines.shape[1:])
+        result = np.array(picked, input.dtype).reshape(len(picked), *lines.shape[1:])
         return np.moveaxis(result, 0, dim)
 
     def samples(s):
