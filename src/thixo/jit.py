@@ -21,6 +21,7 @@ from thixo.capture.trace import Trace
 from thixo.errors import ArgumentError, ThixoError, TraceError
 from thixo.graph.constants import as_array, type_of
 from thixo.graph.ir import RESERVED, Type
+from thixo.ops import public as tx
 from thixo.pytree import tree_flatten, tree_leaves, tree_paths, tree_unflatten
 from thixo.symbolic import Dim
 
@@ -232,7 +233,7 @@ def _restore(tensor: Any, data: np.ndarray) -> None:
 
     enabled = _core.set_grad_enabled(False)
     try:
-        tensor.copy_(from_numpy(data))
+        tx.copy_(tensor, from_numpy(data))
     finally:
         _core.set_grad_enabled(enabled)
 

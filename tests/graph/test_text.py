@@ -103,6 +103,7 @@ graph f(x: f32[n, m]) {
 
 def test_expressions_of_sizes():
     graph = Graph("f")
+    graph.input("m_is", "bool[m]")
     x = graph.input("x", "f32[n, 2*m + 1]")
     graph.outputs = [graph.call("reshape", x, (-1,)), graph.call("cat", [x, x])]
     again = there_and_back(graph)

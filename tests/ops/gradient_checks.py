@@ -129,10 +129,12 @@ def _check_directions(
         direction = [_like(rng, x) for x in start]
         claimed = sum(inner(g, d) for g, d in zip(gradient, direction, strict=True))
         forward, back = (
-            function([x + s * STEP * d for x, d in zip(start, direction, strict=True)])
+            function([np.asarray(x + s * STEP * d) for x, d in zip(start, direction, strict=True)])
             for s in (1, -1)
         )
         measured = (forward - back) / (2 * STEP)
+        if np.isnan(measured) and np.isnan(claimed):
+            continue
         scale = 1 + abs(measured) + 1e-6 * abs(forward) / STEP
         assert abs(claimed - measured) <= TOLERANCE * scale, (
             f"{what} along a random direction is {claimed:.8g}, finite differences give {measured:.8g}"
@@ -148,11 +150,12 @@ def inner(a: np.ndarray, b: np.ndarray) -> float:
 
 def _like(rng: np.random.Generator, x: np.ndarray) -> np.ndarray:
     made = rng.uniform(-1, 1, x.shape)
-    return made + 1j * rng.uniform(-1, 1, x.shape) if np.iscomplexobj(x) else np.asarray(made)
+    return np.asarray(made + 1j * rng.uniform(-1, 1, x.shape) if np.iscomplexobj(x) else made)
 
 
 def _differentiable(t: Any) -> bool:
-    return isinstance(t, tx.Tensor) and (t.dtype.is_floating_point or t.dtype.is_complex)
+    # A result in a narrower type is too coarse for finite differences.
+    return isinstance(t, tx.Tensor) and t.dtype in (tx.float64, tx.complex128)
 
 
 def _zero_if_none(g: Any, x: Any) -> Any:

@@ -91,8 +91,15 @@ class Aliases:
     def write(self, op: Any, args: Sequence[Any]) -> None:
         """An in-place operator: the functional result becomes what its first argument denotes."""
         target = args[0]
-        before = self._ghost(target)
-        positional, named = _call(op, (before, *args[1:]))
+        root = self._root(target)
+
+        def before(a: Any) -> Any:
+            # The tape keeps arguments: it must keep what they were, not what the write makes of them.
+            if isinstance(a, _core.Tensor):
+                return self._ghost(a) if self._root(a) is root else a
+            return type(a)(map(before, a)) if isinstance(a, list | tuple) else a
+
+        positional, named = _call(op, [before(a) for a in args])
         result = op.operator(*positional, **named)
         self.assign(target, _fitted(op, result, target))
 

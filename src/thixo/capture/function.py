@@ -7,6 +7,7 @@ from thixo import _core
 from thixo.errors import ArgumentError, TraceError, describe
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph
+from thixo.ops import public as tx
 from thixo.pytree import Tree, tree_flatten, tree_unflatten
 from thixo.symbolic import Dim
 
@@ -101,11 +102,11 @@ class TracedFunction:
             if target.is_leaf and target.requires_grad:
                 enabled = _core.set_grad_enabled(False)
                 try:
-                    target.copy_(new)
+                    tx.copy_(target, new)
                 finally:
                     _core.set_grad_enabled(enabled)
             else:
-                target.copy_(new)
+                tx.copy_(target, new)
 
 
 def _equal(a: Any, b: Any) -> bool:

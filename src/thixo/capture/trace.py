@@ -6,6 +6,7 @@ outside and becomes a constant. Gradient rules are written with public operators
 of a traced function is recorded like anything else.
 """
 
+import importlib
 import threading
 from collections.abc import Sequence
 from types import TracebackType
@@ -19,6 +20,7 @@ from thixo.dtype import DType
 from thixo.errors import TraceError, describe, user_line
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
 from thixo.graph.typing import result_types
+from thixo.graph.verify import sizes_in, symbols_in
 from thixo.symbolic import Dim, guards
 
 
@@ -59,6 +61,7 @@ class Trace:
         self._ungraded: set[Value] = set()  # made where gradients were off
         self._detached: dict[Value, Value] = {}
         self._guards: Any = None
+        self._last: list[Any] = []
 
     # ---- being active
 
@@ -141,13 +144,34 @@ class Trace:
         """Append the node of an operator call; its results as symbolic tensors."""
         graded = _core.is_grad_enabled()
         bound = tuple(self._argument(p.kind, a, graded) for p, a in zip(op.sig.params, args, strict=True))
-        types = result_types(op, bound)
+        types = self._with_own_sizes(bound, result_types(op, bound))
         node = self.graph.add(op, bound, types, source=user_line())
         self._own.update(node.outputs)
         if not graded:
             self._ungraded.update(v for v in node.outputs if _has_gradient(v.type.dtype))
         results = self.aliases.results(op, args, node)
+        self._last = results  # the native core takes them by their insides: keep them until it has
         return results[0] if len(results) == 1 and not op.sig.many else tuple(results)
+
+    def _with_own_sizes(self, args: tuple[Any, ...], types: list[Type]) -> list[Type]:
+        """Sizes that the data decide, numbered by graph: the same program gives the same text."""
+        if not any(isinstance(s, Dim) for t in types for s in t.shape):
+            return types
+        known = {n for v in values_in(args) for s in v.type.shape for n in symbols_in(s)}
+        known.update(n for s in sizes_in(args) for n in s.symbols)
+        new: dict[str, Any] = {}
+        for t in types:
+            for size in t.shape:
+                for name, atom in symbols_in(size).items():
+                    if name not in known and name not in new:
+                        wish = self.graph.fresh_name(name.rstrip("0123456789"))
+                        new[name] = Dim(wish, atom.hint, *atom.bounds)
+        if not new:
+            return types
+        return [
+            Type(t.dtype, [s.substitute(new) if isinstance(s, Dim) else s for s in t.shape], t.device)
+            for t in types
+        ]
 
     def _argument(self, kind: str, a: Any, graded: bool) -> Any:
         if isinstance(a, _core.Tensor):
@@ -156,6 +180,8 @@ class Trace:
         if isinstance(a, list | tuple):
             made = [self._argument("", e, graded) for e in a]
             return made if kind == "tensors" or isinstance(a, list) else tuple(made)
+        if isinstance(a, slice):
+            return slice(*self._argument("", (a.start, a.stop, a.step), graded))
         if isinstance(a, np.generic):
             return a.item()
         if kind == "generator" and a is not None:
@@ -280,6 +306,7 @@ def install() -> None:
     global _installed
     if _installed:
         return
+    importlib.import_module("thixo.tensor")  # methods of tensors
     _core.set_trace_hook(_record)
     _core.set_trace_inplace_hook(_write)
     _core.set_trace_constant_hook(_adopt)

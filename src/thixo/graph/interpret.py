@@ -21,6 +21,18 @@ from thixo.graph.verify import symbol_name
 from thixo.symbolic import Dim, Guard
 
 
+class GuardError(TraceError):
+    """Sizes for which a graph was not made: a guard does not hold.
+
+    Fails:  traced(tx.ones(6))      # traced where n == 4
+    Fixed:  tx.jit.trace(f, tx.ones(6))(tx.ones(6))
+    """
+
+    def __init__(self, guard: Guard, message: str) -> None:
+        super().__init__(message)
+        self.guard = guard
+
+
 class Interpreter:
     """Runs a graph on a backend.
 
@@ -141,9 +153,10 @@ class Interpreter:
             if not guard.holds(self.sizes):
                 where = f" ({guard.line})" if guard.line else ""
                 sizes = ", ".join(f"{k} = {v}" for k, v in self.sizes.items())
-                raise TraceError(
+                raise GuardError(
+                    guard,
                     f"graph {self.graph.name}: it was traced where {guard}, which these inputs do not "
-                    f"satisfy ({sizes}); trace it again with an example of that kind{where}"
+                    f"satisfy ({sizes}); trace it again with an example of that kind{where}",
                 )
 
 

@@ -124,14 +124,7 @@ class _Verifier:
                 self._fail(f"its type needs {guard}, which is no guard of the graph", node)
         if len(inferred) != len(node.outputs):
             self._fail(f"has {len(node.outputs)} results, its rule gives {len(inferred)}", node)
-        made: dict[str, Size] = {}  # sizes that the data decide: the rule's name -> the graph's
-        for value, type in zip(node.outputs, inferred, strict=True):
-            for size, wanted in zip(value.type.shape, type.shape, strict=False):
-                name, theirs = symbol_name(size), symbol_name(wanted)
-                new = theirs is not None and theirs not in self.bound and theirs not in made
-                if new and name is not None and name not in self.bound:
-                    made[theirs] = size
-                    self.bound.add(name)
+        made = self._match_new_sizes(node, inferred)
         for value, type in zip(node.outputs, inferred, strict=True):
             if made:
                 shape = [s.substitute(made) if isinstance(s, Dim) else s for s in type.shape]
@@ -139,6 +132,20 @@ class _Verifier:
             if value.type != type:
                 self._fail(f"{value.name} is {value.type}, its rule gives {type}", node)
             self._check_sizes(value.type, value.name, node)
+
+    def _match_new_sizes(self, node: Node, inferred: list[Type]) -> dict[str, Size]:
+        """Sizes that the data decide: what the rule calls them now -> what the graph calls them."""
+        known = {n for v in values_in(node.args) for s in v.type.shape for n in symbols_in(s)}
+        known.update(n for s in sizes_in(node.args) for n in s.symbols)
+        made: dict[str, Size] = {}
+        for value, type in zip(node.outputs, inferred, strict=True):
+            for size, wanted in zip(value.type.shape, type.shape, strict=False):
+                name, theirs = symbol_name(size), symbol_name(wanted)
+                if theirs is None or theirs in known or theirs in made or name is None:
+                    continue
+                made[theirs] = size
+                self.bound.add(name)
+        return made
 
     # ---- what is returned
 
@@ -159,7 +166,7 @@ class _Verifier:
     def _check_guards(self) -> None:
         for guard in self.graph.guards:
             for size in (guard.left, guard.right):
-                for name in size.symbols if isinstance(size, Dim) else ():
+                for name in symbols_in(size):
                     if name not in self.bound:
                         self._fail(f"guard {guard}: nothing says how large {name} is")
 
@@ -172,6 +179,11 @@ def symbol_name(size: Size) -> str | None:
     if coefficient != 1 or len(factors) != 1 or factors[0].kind != "symbol":
         return None
     return factors[0].args[0]
+
+
+def symbols_in(size: Size) -> dict[str, Any]:
+    """The symbols of a size, by name."""
+    return size.symbols if isinstance(size, Dim) else {}
 
 
 def sizes_in(a: Any) -> list[Dim]:
