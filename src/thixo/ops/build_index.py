@@ -69,8 +69,8 @@ def _enter_forms(index: Index, name: str, op: Any) -> None:
             continue
         if op.method:
             index.methods[public] = public
-            if op.inplace:
-                index.methods[public + "_"] = public + "_"
+        if op.inplace:  # `copy_` is a method although `copy` is none
+            index.methods[public + "_"] = public + "_"
 
 
 def text(index: Index) -> str:

@@ -8,14 +8,12 @@ from thixo.ops.base import Composite
 from thixo.ops.convert import Clone
 from thixo.ops.samples import Bad, Sample
 from thixo.ops.view import (
-    Diagonal,
     Expand,
     Permute,
     Select,
     Slice,
     Squeeze,
     Transpose,
-    Unfold,
     Unsqueeze,
     ViewShape,
 )
@@ -23,6 +21,7 @@ from thixo.ops.view_bits import ViewAsComplex, ViewAsReal
 from thixo.ops.view_forms import Narrow, TransposeMatrix, narrow
 from thixo.ops.view_split import SplitWithSizes, Unbind
 from thixo.ops.view_strided import AsStrided
+from thixo.ops.view_windows import Diagonal, Unfold
 
 
 class AliasCopy(Composite):

@@ -342,7 +342,9 @@ class ScatterReduce(Op):
             yield Sample(s.real(s.n), 0, s.ints(0), s.real(0), reduce)
             yield Sample(s.real(), 0, s.ints(high=1), s.real(), reduce)
         zeros = s.array([0, 1, 0, 2, 0])
-        yield Sample(s.array([2, 0, 3]), 0, s.array([0, 0, 1, 1, 2], int64), zeros, "prod", grad=False)
+        yield Sample(
+            s.array([2, 0, 3]), 0, s.array([0, 0, 1, 1, 2], int64), zeros, "prod", grad=False
+        )
 
     def bad(s):
         yield Bad(

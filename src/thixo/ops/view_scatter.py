@@ -7,7 +7,7 @@ from thixo.ops import public as tx
 from thixo.ops.base import Op, Spec
 from thixo.ops.layout import position, slice_bounds
 from thixo.ops.samples import Bad, Sample
-from thixo.ops.view import diagonal_axes
+from thixo.ops.view_windows import diagonal_axes
 from thixo.shape import normalize_dim, shape_text
 
 

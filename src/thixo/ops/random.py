@@ -1,0 +1,459 @@
+"""Random tensors. Every number comes from a generator's stream: its seed and how far it has been read."""
+
+import math
+
+import numpy as np
+
+from thixo import _core
+from thixo.dtype import FLOATS, float64, int64
+from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
+from thixo.ops import public as tx
+from thixo.ops.base import Composite, Creation, Op, Spec
+from thixo.ops.create_options import check_options, check_size, float_type
+from thixo.ops.samples import Bad, Sample
+from thixo.shape import broadcast_shapes
+
+
+def stream(generator):
+    """The given generator, or the default one."""
+    return _core.default_generator if generator is None else generator
+
+
+def uniform_array(shape, dtype, generator):
+    """Numbers in [0, 1), in float32 for the half types and double for integers."""
+    wide = dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.dtype(np.float32)
+    values = stream(generator).uniform(math.prod(shape), _code(wide))
+    return np.asarray(values, wide).reshape(shape)
+
+
+def normal_array(shape, dtype, generator):
+    """Numbers from the standard normal distribution; complex ones have variance 1 together."""
+    if dtype.kind == "c":
+        part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
+        pairs = normal_array((*shape, 2), part, generator) * part.type(math.sqrt(0.5))
+        return (pairs[..., 0] + 1j * pairs[..., 1]).astype(dtype)
+    wide = dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.dtype(np.float32)
+    values = stream(generator).normal(math.prod(shape), _code(wide))
+    return np.asarray(values, wide).reshape(shape)
+
+
+def _code(dtype):
+    return float64.code if dtype.itemsize == 8 else FLOATS[2].code
+
+
+def numpy_type(dtype):
+    """The NumPy dtype to draw in for a tensor's dtype."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype.numpy
+
+
+def drawn(shape):
+    """A stand-in for the reference of a random operator: its values are not compared."""
+    return np.zeros(shape)
+
+
+class Rand(Creation):
+    """Random numbers, each value in [0, 1) equally likely.
+
+    >>> tx.rand(2, 3).shape
+    (2, 3)
+    """
+
+    signature = (
+        "rand(size: ints..., *, generator: generator? = None, dtype: dtype? = None, "
+        "layout: any? = None, device: device? = None, requires_grad: bool = False, "
+        "pin_memory: bool = False) -> y"
+    )
+    random = True
+
+    def infer(size, generator=None, dtype=None, layout=None, device=None, *options):
+        check_options("rand", device, layout)
+        return Spec(check_size("rand", size), float_type("rand", dtype))
+
+    def kernel(size, generator=None, dtype=None, *options):
+        dtype = float_type("rand", dtype)
+        if dtype.is_complex:
+            parts = uniform_array((*size, 2), numpy_type(dtype.to_real()), generator)
+            return parts[..., 0] + 1j * parts[..., 1]
+        return uniform_array(size, numpy_type(dtype), generator)
+
+    def reference(size, *options):
+        return drawn(size)
+
+    def samples(s):
+        yield Sample((s.n, s.m))
+        yield Sample(())
+        yield Sample((0, s.n))
+
+    def bad(s):
+        yield Bad(Sample((-1,)), ValueRangeError, "cannot be negative")
+        yield Bad(Sample((1,), dtype=int64), DTypeError, "floating-point")
+
+
+class Randn(Creation):
+    """Random numbers from the standard normal distribution.
+
+    >>> tx.randn(2, 3).shape
+    (2, 3)
+    """
+
+    signature = (
+        "randn(size: ints..., *, generator: generator? = None, dtype: dtype? = None, "
+        "layout: any? = None, device: device? = None, requires_grad: bool = False, "
+        "pin_memory: bool = False) -> y"
+    )
+    random = True
+
+    def infer(size, generator=None, dtype=None, layout=None, device=None, *options):
+        check_options("randn", device, layout)
+        return Spec(check_size("randn", size), float_type("randn", dtype))
+
+    def kernel(size, generator=None, dtype=None, *options):
+        return normal_array(size, numpy_type(float_type("randn", dtype)), generator)
+
+    def reference(size, *options):
+        return drawn(size)
+
+    samples = Rand.samples
+    bad = Rand.bad
+
+
+class RandomIntegers(Creation):
+    """Random whole numbers from low to high - 1.
+
+    >>> tx.ops.random_integers(0, 10, (2, 3)).shape
+    (2, 3)
+    """
+
+    signature = (
+        "random_integers(low: int, high: int, size: ints, *, generator: generator? = None, "
+        "dtype: dtype? = None, layout: any? = None, device: device? = None, "
+        "requires_grad: bool = False, pin_memory: bool = False) -> y"
+    )
+    random = True
+
+    def infer(low, high, size, generator=None, dtype=None, layout=None, device=None, *options):
+        check_options("randint", device, layout)
+        if low >= high:
+            raise ValueRangeError(f"randint: low must be below high, got low {low}, high {high}")
+        return Spec(check_size("randint", size), dtype or int64)
+
+    def kernel(low, high, size, generator=None, dtype=None, *options):
+        values = stream(generator).integers(math.prod(size), int(low), int(high))
+        return np.asarray(values).reshape(size)
+
+    def reference(low, high, size, *options):
+        return drawn(size)
+
+    def samples(s):
+        yield Sample(0, 5, (s.n, s.m))
+        yield Sample(-3, 3, (0,))
+
+    def bad(s):
+        yield Bad(Sample(2, 2, (3,)), ValueRangeError, "low must be below high")
+
+
+class Randint(Composite):
+    """Random whole numbers from low (0 if left out) to high - 1.
+
+    >>> tx.randint(10, (2, 3)).shape, tx.randint(5, 6, (1,))
+    ((2, 3), tensor([5]))
+    """
+
+    signature = (
+        "randint(low: any, high: any? = None, size: any? = None, *, generator: generator? = None, "
+        "dtype: dtype? = None, layout: any? = None, device: device? = None, "
+        "requires_grad: bool = False, pin_memory: bool = False) -> y"
+    )
+    random = True
+
+    def compose(low, high, size, generator, dtype, layout, device, requires_grad, pin_memory):
+        if isinstance(high, list | tuple):  # randint(high, size)
+            low, high, size = 0, low, high
+        elif high is None:
+            low, high = 0, low
+        if not isinstance(size, list | tuple):
+            raise ArgumentError(
+                f"randint: needs randint(high, size) or randint(low, high, size), size is "
+                f"{describe(size)}"
+            )
+        return tx.random_integers(
+            low, high, tuple(size), generator=generator, dtype=dtype, layout=layout, device=device,
+            requires_grad=requires_grad,
+        )  # fmt: skip
+
+    def reference(low, high=None, size=None, *options):
+        return drawn(high if size is None else size)
+
+    def samples(s):
+        yield Sample(5, (s.n, s.m))
+        yield Sample(2, 5, (s.n,))
+        yield Sample(5, size=(s.n,))
+
+
+class Randperm(Creation):
+    """The numbers from 0 to n - 1 in a random order.
+
+    >>> sorted(tx.randperm(4).tolist())
+    [0, 1, 2, 3]
+    """
+
+    signature = (
+        "randperm(n: int, *, generator: generator? = None, dtype: dtype? = None, "
+        "layout: any? = None, device: device? = None, requires_grad: bool = False, "
+        "pin_memory: bool = False) -> y"
+    )
+    random = True
+
+    def infer(n, generator=None, dtype=None, layout=None, device=None, *options):
+        check_options("randperm", device, layout)
+        if n < 0:
+            raise ValueRangeError(f"randperm: n cannot be negative, got {n}")
+        return Spec((n,), dtype or int64)
+
+    def kernel(n, generator=None, *options):
+        return np.asarray(stream(generator).permutation(n))
+
+    def reference(n, *options):
+        return drawn((n,))
+
+    def samples(s):
+        yield Sample(s.n)
+        yield Sample(0)
+
+    def bad(s):
+        yield Bad(Sample(-1), ValueRangeError, "cannot be negative")
+
+
+def no_gradient(g):
+    """A drawn number does not move with what it was drawn from."""
+    return tx.zeros_like(g)
+
+
+class Bernoulli(Op):
+    """1 with the probability that each element gives (or with probability p), else 0.
+
+    >>> tx.bernoulli(tx.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+
+    signature = "bernoulli(input, p: float? = None, *, generator: generator? = None) -> y"
+    random = True
+
+    def infer(input, p=None, generator=None):
+        if p is None and not input.dtype.is_floating_point:
+            raise DTypeError(f"bernoulli: probabilities must be floats, input is {describe(input)}")
+        if p is not None and not 0 <= p <= 1:
+            raise ValueRangeError(f"bernoulli: p must be between 0 and 1, got {p}")
+        return Spec(tuple(input.shape), input.dtype)
+
+    def kernel(input, p=None, generator=None):
+        if p is None and input.size and not (input.min() >= 0 and input.max() <= 1):
+            wrong = next(v for v in input.flat if not 0 <= v <= 1)
+            raise ValueRangeError(f"bernoulli: probabilities must be between 0 and 1, got {wrong}")
+        drawn = uniform_array(input.shape, np.dtype(np.float64), generator)
+        return (drawn < (input if p is None else p)).astype(input.dtype)
+
+    def vjp(g):
+        return no_gradient(g)
+
+    def reference(input, p=None, generator=None):
+        return drawn(input.shape)
+
+    dtypes = FLOATS
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m, low=0, high=1))
+        yield Sample(s.real(s.n), 0.5)
+
+    def bad(s):
+        yield Bad(Sample(s.array([1.5])), ValueRangeError, "between 0 and 1")
+        yield Bad(Sample(s.real(2), -0.5), ValueRangeError, "between 0 and 1")
+
+
+class Poisson(Op):
+    """Random counts from the Poisson distribution with each element as rate.
+
+    >>> tx.poisson(tx.zeros(3))
+    tensor([0., 0., 0.])
+    """
+
+    signature = "poisson(input, generator: generator? = None) -> y"
+    dtypes = FLOATS
+    random = True
+    method = False
+
+    def infer(input, generator=None):
+        return Spec(tuple(input.shape), input.dtype)
+
+    def kernel(input, generator=None):
+        rates = np.asarray(input, np.float64)
+        if rates.size and not rates.min() >= 0:
+            raise ValueRangeError(f"poisson: rates cannot be negative, got {rates.min()}")
+        # NumPy's generator does the drawing, seeded from the stream.
+        seed = [int(b) % 2**64 for b in stream(generator).bits64(2)]
+        return np.random.default_rng(seed).poisson(rates).astype(np.float64)
+
+    def vjp(g):
+        return no_gradient(g)
+
+    def reference(input, generator=None):
+        return drawn(input.shape)
+
+    def samples(s):
+        yield Sample(s.positive(s.n, s.m))
+
+    def bad(s):
+        yield Bad(Sample(s.array([-1.0])), ValueRangeError, "cannot be negative")
+
+
+class Multinomial(Op):
+    """Places drawn from each row of weights, without putting them back unless told to.
+
+    >>> tx.multinomial(tx.tensor([0.0, 1.0, 0.0]), 1)
+    tensor([1])
+    """
+
+    signature = (
+        "multinomial(input, num_samples: int, replacement: bool = False, *, "
+        "generator: generator? = None) -> y"
+    )
+    dtypes = FLOATS
+    random = True
+    vjp = None
+
+    def infer(input, num_samples, replacement=False, generator=None):
+        if input.ndim not in (1, 2):
+            raise ShapeError(f"multinomial: needs one or two axes, input is {describe(input)}")
+        if num_samples <= 0:
+            raise ValueRangeError(f"multinomial: num_samples must be positive, got {num_samples}")
+        if not replacement and num_samples > input.shape[-1]:
+            raise ValueRangeError(
+                f"multinomial: {num_samples} samples of {input.shape[-1]} need replacement=True"
+            )
+        if input.shape[-1] > 2**24:
+            raise ValueRangeError(
+                f"multinomial: at most 2**24 places to draw from, input is {describe(input)}"
+            )
+        return Spec((*input.shape[:-1], num_samples), int64)
+
+    def kernel(input, num_samples, replacement=False, generator=None):
+        weights = np.asarray(input, np.float64)
+        if not np.all(np.isfinite(weights)) or np.any(weights < 0):
+            raise ValueRangeError("multinomial: weights must be finite and not negative")
+        if np.any(weights.sum(-1) <= 0):
+            raise ValueRangeError("multinomial: each row needs a weight above 0")
+        if not replacement and np.any((weights > 0).sum(-1) < num_samples):
+            raise ValueRangeError(
+                f"multinomial: a row has fewer than {num_samples} weights above 0; "
+                "use replacement=True"
+            )
+        if replacement:
+            heights = np.cumsum(weights, -1)
+            heights /= heights[..., -1:]
+            shape = (*weights.shape[:-1], num_samples)
+            draws = uniform_array(shape, np.dtype(np.float64), generator)
+            return (draws[..., None] >= heights[..., None, :]).sum(-1)
+        # The first arrivals of exponential clocks with these rates are a draw without replacement.
+        draws = uniform_array(weights.shape, np.dtype(np.float64), generator)
+        with np.errstate(all="ignore"):
+            arrival = np.where(weights > 0, -np.log1p(-draws) / weights, np.inf)
+        return np.argsort(arrival, -1, kind="stable")[..., :num_samples]
+
+    def reference(input, num_samples, replacement=False, generator=None):
+        return drawn((*input.shape[:-1], num_samples))
+
+    def samples(s):
+        yield Sample(s.positive(s.n, s.m), 2)
+        yield Sample(s.positive(s.m), 5, True)
+
+    def bad(s):
+        yield Bad(Sample(s.positive(1, 2, 3), 1), ShapeError, "one or two axes")
+        yield Bad(Sample(s.positive(2), 0), ValueRangeError, "must be positive")
+        yield Bad(Sample(s.positive(2), 3), ValueRangeError, "replacement=True")
+        yield Bad(Sample(s.array([0.0, 0.0]), 1), ValueRangeError, "above 0")
+        yield Bad(Sample(s.array([-1.0, 1.0]), 1), ValueRangeError, "not negative")
+
+
+class NormalDraw(Op):
+    """Random numbers from normal distributions with these means and deviations.
+
+    >>> tx.ops.normal_draw(tx.tensor([3.0]), 0.0)
+    tensor([3.])
+    """
+
+    signature = "normal_draw(mean, std: operand, *, generator: generator? = None) -> y"
+    dtypes = FLOATS
+    random = True
+    method = False
+
+    def infer(mean, std, generator=None):
+        shape = tuple(mean.shape)
+        if hasattr(std, "shape"):
+            shape = broadcast_shapes(shape, std.shape, op="normal")
+        elif std < 0:
+            raise ValueRangeError(f"normal: std cannot be negative, got {std}")
+        return Spec(shape, mean.dtype)
+
+    def kernel(mean, std, generator=None):
+        if isinstance(std, np.ndarray) and std.size and std.min() < 0:
+            raise ValueRangeError(f"normal: std cannot be negative, got {std.min()}")
+        shape = np.broadcast_shapes(mean.shape, np.shape(std))
+        return mean + std * normal_array(shape, mean.dtype, generator)
+
+    def vjp(g):
+        return no_gradient(g), no_gradient(g)
+
+    def reference(mean, std, generator=None):
+        return drawn(np.broadcast_shapes(mean.shape, np.shape(std)))
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m), 2.0)
+        yield Sample(s.real(s.n, s.m), s.positive(s.m))
+
+    def bad(s):
+        yield Bad(Sample(s.real(2), -1.0), ValueRangeError, "cannot be negative")
+
+
+class Normal(Composite):
+    """Random numbers from normal distributions; mean and std are tensors, or numbers with a size.
+
+    >>> tx.normal(0.0, 1.0, (2, 3)).shape, tx.normal(tx.zeros(4)).shape
+    ((2, 3), (4,))
+    """
+
+    signature = (
+        "normal(mean: operand = 0.0, std: operand = 1.0, size: ints? = None, *, "
+        "generator: generator? = None, dtype: dtype? = None, layout: any? = None, "
+        "device: device? = None, requires_grad: bool = False, pin_memory: bool = False) -> y"
+    )
+    random = True
+    method = False
+
+    def compose(mean, std, size, generator, dtype, layout, device, requires_grad, pin_memory):
+        check_options("normal", device, layout)
+        if hasattr(mean, "dtype"):
+            if size is not None:
+                raise ArgumentError("normal: takes a size only where mean and std are numbers")
+            return tx.normal_draw(mean, std, generator=generator)
+        if hasattr(std, "dtype"):
+            return tx.normal_draw(tx.full_like(std, mean), std, generator=generator)
+        if size is None:
+            raise ArgumentError("normal: needs a size where mean and std are numbers")
+        dtype = float_type("normal", dtype)
+        y = tx.normal_draw(tx.full(size, mean, dtype=dtype), std, generator=generator)
+        return y.requires_grad_() if requires_grad else y
+
+    def reference(mean=0.0, std=1.0, size=None, *options):
+        return drawn(np.broadcast_shapes(np.shape(mean), np.shape(std), size or ()))
+
+    dtypes = FLOATS
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m), 2.0)
+        yield Sample(s.real(s.n, s.m), s.positive(s.m))
+        yield Sample(0.0, s.positive(s.m))
+        yield Sample(0.0, 1.0, (s.n, s.m))
+
+    def bad(s):
+        yield Bad(Sample(0.0, 1.0), ArgumentError, "needs a size")
+        yield Bad(Sample(s.real(2), -1.0), ValueRangeError, "cannot be negative")
