@@ -114,7 +114,7 @@ class Clamp(Pointwise):
 
     signature = "clamp(input, min: operand? = None, max: operand? = None) -> y"
     aliases = ("clip",)
-    dtypes = INTEGERS + FLOATS
+    dtypes = REALS
     inplace = True
 
     def check(input, min, max):
