@@ -76,7 +76,8 @@ class Eigh(Op):
 
     def vjp(g_eigenvalues, g_eigenvectors, eigenvalues, eigenvectors):
         middle = off_diagonal(tx.matmul(mH(eigenvectors), g_eigenvectors))
-        middle = ratio(middle, differences(eigenvalues)) + tx.diag_embed(g_eigenvalues)
+        middle = ratio(middle, differences(eigenvalues))
+        middle = (middle + mH(middle)) * 0.5 + tx.diag_embed(g_eigenvalues)
         return tx.matmul(eigenvectors, tx.matmul(middle, mH(eigenvectors)))
 
     reference = _slow_eigh

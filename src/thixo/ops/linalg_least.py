@@ -11,7 +11,7 @@ from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.linalg_checks import FACTORABLE, check_matrix, check_same_dtype, check_square
 from thixo.ops.linalg_rules import mH
-from thixo.ops.linalg_samples import full_rank, hermitian
+from thixo.ops.linalg_samples import full_rank, hermitian, symmetrised
 from thixo.ops.linalg_solve import holds_vectors
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import broadcast_shapes, dim_min
@@ -163,7 +163,7 @@ class LinalgPinv(Op):
         yield Sample(full_rank(s, s.n, s.n))
         yield Sample(full_rank(s, s.b, s.n + s.m, s.n))
         yield Sample(full_rank(s, s.n, s.n + s.m))
-        yield Sample(hermitian(s, s.n, s.n), hermitian=True)
+        yield Sample(hermitian(s, s.n, s.n), hermitian=True, before=symmetrised)
         yield Sample(full_rank(s, s.n, s.n), 1e-3)
         yield Sample(full_rank(s, s.n, s.n), atol=1e-3, rtol=1e-3)
         yield Sample(s.real(s.n, 0))

@@ -45,6 +45,11 @@ def _axes(op: str, dim: Any, ndim: int) -> tuple[int, ...]:
     return normalize_dims(None if dim == () else dim, ndim, op) if ndim else ()
 
 
+def _uneven(s: Any, *shape: Any) -> Any:
+    """Values of which no two have the same magnitude: the largest and the smallest are clear."""
+    return s.distinct(*shape, low=-1.17, high=2.03)
+
+
 # ---- vectors
 
 
@@ -137,9 +142,9 @@ class VectorNorm(Op):
 
     def samples(s):
         for ord in (2, 1, 0, 3, 0.5, -1, -2.5, math.inf, -math.inf):
-            yield Sample(s.distinct(s.n, s.m), ord)
-            yield Sample(s.distinct(s.n, s.m, s.k), ord, dim=(0, -1), keepdim=True)
-        yield Sample(s.distinct(s.n, s.m), dim=1)
+            yield Sample(_uneven(s, s.n, s.m), ord)
+            yield Sample(_uneven(s, s.n, s.m, s.k), ord, dim=(0, -1), keepdim=True)
+        yield Sample(_uneven(s, s.n, s.m), dim=1)
         yield Sample(s.real(low=0.5))
         yield Sample(s.real(low=0.5), 3, dim=0)
         yield Sample(s.real(s.n, 0))
@@ -218,9 +223,9 @@ class MatrixNorm(Composite):
         half = s.dtype in (float16, bfloat16)
         for ord in ("fro", 1, -1, math.inf, -math.inf) + (() if half else ("nuc", 2, -2)):
             yield Sample(full_rank(s, s.n + s.m, s.n), ord)
-        yield Sample(s.distinct(s.n, s.m, s.k), 1, dim=(0, 2), keepdim=True)
-        yield Sample(s.distinct(s.n, s.m, s.k), -1, dim=(2, 0))
-        yield Sample(s.distinct(s.n, s.m, s.k), math.inf, dim=(-1, 0))
+        yield Sample(s.real(s.n, s.m, s.k), 1, dim=(0, 2), keepdim=True)
+        yield Sample(s.real(s.n, s.m, s.k), -1, dim=(2, 0))
+        yield Sample(s.real(s.n, s.m, s.k), math.inf, dim=(-1, 0))
         yield Sample(s.real(0, s.n, s.m))
 
     def bad(s):
@@ -269,10 +274,10 @@ class LinalgNorm(Composite):
     def samples(s):
         yield Sample(s.real(s.n, s.m, s.k))
         yield Sample(s.real(s.n, s.m, s.k), keepdim=True)
-        yield Sample(s.distinct(s.n), 3)
-        yield Sample(s.distinct(s.n, s.m), math.inf)
-        yield Sample(s.distinct(s.n, s.m), 1, dim=1)
-        yield Sample(s.distinct(s.n, s.m, s.k), "fro", dim=(0, 2), keepdim=True)
+        yield Sample(s.real(s.n), 3)
+        yield Sample(s.real(s.n, s.m), math.inf)
+        yield Sample(s.real(s.n, s.m), 1, dim=1)
+        yield Sample(s.real(s.n, s.m, s.k), "fro", dim=(0, 2), keepdim=True)
 
     def bad(s):
         yield Bad(Sample(s.real(2, 2, 2), 2), ShapeError, "1 or 2 axes")
