@@ -134,16 +134,6 @@ def _as_float(a: Any) -> Any:
     return a.astype(np.float64) if is_integer else a
 
 
-def composed(fn: Callable[..., Any]) -> Callable[..., np.ndarray]:
-    """A closed form in NumPy, with its warnings silenced."""
-
-    def reference(*args: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return fn(*args)
-
-    return reference
-
-
 def sign(x: Any) -> Any:
     """-1, 0 or 1 of a Python number; x / |x| of a complex one."""
     if isinstance(x, complex):

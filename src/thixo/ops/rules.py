@@ -1,10 +1,6 @@
-"""What gradient rules share. All of it is public operators, so rules trace and differentiate again."""
+"""What gradient rules of several files share: operands that are tensors or plain numbers."""
 
-from collections.abc import Sequence
 from typing import Any
-
-from thixo.ops import public as tx
-from thixo.shape import normalize_dim
 
 
 def conj(x: Any) -> Any:
@@ -27,36 +23,3 @@ def is_complex(x: Any) -> bool:
 def is_tensor(x: Any) -> bool:
     """Whether an operand is a tensor and no plain number."""
     return hasattr(x, "dtype") and hasattr(x, "shape")
-
-
-def real_if(x: Any, real: bool) -> Any:
-    """The real part where `real` says so: a gradient towards a real input."""
-    return x.real if real and is_complex(x) else x
-
-
-def reduced_dims(dim: int | Sequence[int] | None, ndim: int, operation: str) -> tuple[int, ...]:
-    """The axes a reduction runs over, ascending; all of them for None or ()."""
-    if dim is None or (isinstance(dim, Sequence) and len(dim) == 0):
-        return tuple(range(ndim))
-    if not isinstance(dim, Sequence):
-        dim = (dim,)
-    return tuple(sorted(normalize_dim(d, ndim, operation) for d in dim))
-
-
-def keep_dims(x: Any, input_type: Any, dim: Any, keepdim: bool) -> Any:
-    """A reduction's result (or its gradient) with size-1 axes where `input` was reduced."""
-    if keepdim or len(input_type.shape) == 0:  # dim 0 of a scalar reduces nothing
-        return x
-    for d in reduced_dims(dim, len(input_type.shape), "gradient"):
-        x = tx.unsqueeze(x, d)
-    return x
-
-
-def unreduce(g: Any, input_type: Any, dim: Any, keepdim: bool) -> Any:
-    """A reduction's gradient, repeated over the axes that were reduced: input's shape again."""
-    return tx.expand(keep_dims(g, input_type, dim, keepdim), tuple(input_type.shape))
-
-
-def where_zero(condition: Any, x: Any) -> Any:
-    """x, but 0 (and no NaN from x) where the condition holds."""
-    return tx.where(condition, 0, x)
