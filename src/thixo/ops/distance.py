@@ -310,8 +310,8 @@ class PairwiseDistance(Composite):
 class CosineSimilarity(Composite):
     """The cosine of the angle between x1 and x2 along an axis; lengths count at least `eps`.
 
-    >>> tx.nn.functional.cosine_similarity(tx.tensor([1.0, 2.0]), tx.tensor([2.0, 4.0]), dim=0)
-    tensor(1.)
+    >>> tx.nn.functional.cosine_similarity(tx.tensor([3.0, 4.0]), tx.tensor([4.0, 3.0]), dim=0)
+    tensor(0.9600)
     """
 
     signature = "cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8) -> y"

@@ -314,7 +314,7 @@ class Logsumexp(Op):
     """The logarithm of the sum of exponentials along the axes `dim`, without overflow.
 
     >>> tx.logsumexp(tx.tensor([1000.0, 1000.0]), 0)
-    tensor(1000.6931)
+    tensor(1000.6932)
     """
 
     signature = "logsumexp(input, dim: ints, keepdim: bool = False) -> y"
