@@ -45,7 +45,7 @@ struct FunctionNode final : Node {
     Object grads = Object::own(PyTuple_New(Py_ssize_t(gradients.size())));
     for (size_t i = 0; i < gradients.size(); ++i)
       PyTuple_SET_ITEM(grads.get(), Py_ssize_t(i), gradients[i] ? wrap(gradients[i]) : Py_NewRef(Py_None));
-    Object r = Object::own(PyObject_CallMethod(context.get(), "_run_backward", "O", grads.get()));
+    Object r = Object::own(PyObject_CallMethod(context.get(), "_run_backward", "(O)", grads.get()));
     for (size_t i = 0; i < edges.size(); ++i) {
       PyObject* g = PyTuple_GET_ITEM(r.get(), Py_ssize_t(i));
       if (g != Py_None && edges[i].node) out[i] = ref_of(g);

@@ -61,7 +61,7 @@ struct OperatorObject {
 };
 inline const Operator& operator_of(PyObject* o) { return *reinterpret_cast<OperatorObject*>(o)->op; }
 
-constexpr int kMaxParams = 16;
+constexpr int kMaxParams = 32;
 // Arguments in signature order, owned.
 struct Slots {
   std::array<PyObject*, kMaxParams> items{};

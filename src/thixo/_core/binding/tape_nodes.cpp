@@ -124,7 +124,7 @@ void tape_around(Node& node, std::vector<Ref<Tensor>>& grads, std::vector<Ref<Te
     }
   };
   Object given = tuple(grads);
-  Object before = Object::own(PyObject_CallMethod(hooks, "before", "O", given.get()));
+  Object before = Object::own(PyObject_CallMethod(hooks, "before", "(O)", given.get()));
   assign(before.get(), grads);
   Object used = tuple(grads);
   node.apply(grads, out);

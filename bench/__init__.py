@@ -1,0 +1,1 @@
+"""Thixo measured beside its peers: `python -m bench eager`. See README.md here."""

@@ -1,0 +1,172 @@
+// Generator: a seed, how far its stream has been read, and arrays of numbers from it.
+#include <limits>
+
+#include "../core/random.h"
+#include "python.h"
+
+namespace thixo {
+
+namespace {
+
+struct GeneratorObject {
+  PyObject_HEAD
+  uint64_t seed, offset;
+};
+PyTypeObject* generator_type = nullptr;
+constexpr uint64_t kFirstSeed = 67280421310721ull;  // before anyone seeds
+
+GeneratorObject* self_of(PyObject* o) { return reinterpret_cast<GeneratorObject*>(o); }
+
+PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kw) {
+  static const char* names[] = {"device", nullptr};
+  PyObject* device = nullptr;
+  if (!PyArg_ParseTupleAndKeywords(args, kw, "|O", const_cast<char**>(names), &device)) return nullptr;
+  if (device && device != Py_None) {
+    PyObject* checked = PyObject_CallOneArg(known.device_class, device);
+    if (!checked) return nullptr;
+    Py_DECREF(checked);
+  }
+  PyObject* o = type->tp_alloc(type, 0);
+  if (o) self_of(o)->seed = kFirstSeed;
+  return o;
+}
+void generator_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* manual_seed(PyObject* self, PyObject* seed) {
+  return guarded([&]() -> PyObject* {
+    if (!PyIndex_Check(seed)) raise(ErrorKind::Argument, "manual_seed: an int is needed, got " + type_name(seed) + " " + text(seed));
+    Object number = Object::own(PyNumber_Index(seed));
+    uint64_t value = PyLong_AsUnsignedLongLongMask(number.get());  // negative seeds wrap, as people expect
+    if (value == uint64_t(-1) && PyErr_Occurred()) throw PythonError();
+    self_of(self)->seed = value;
+    self_of(self)->offset = 0;
+    return Py_NewRef(self);
+  });
+}
+PyObject* initial_seed(PyObject* self, PyObject*) { return PyLong_FromUnsignedLongLong(self_of(self)->seed); }
+PyObject* get_pair(PyObject* self, PyObject*) {
+  return Py_BuildValue("KK", (unsigned long long)self_of(self)->seed, (unsigned long long)self_of(self)->offset);
+}
+PyObject* set_pair(PyObject* self, PyObject* args) {
+  unsigned long long seed, offset;
+  if (!PyArg_ParseTuple(args, "KK", &seed, &offset)) return nullptr;
+  self_of(self)->seed = seed;
+  self_of(self)->offset = offset;
+  Py_RETURN_NONE;
+}
+
+int64_t count_from(long long n) {
+  if (n < 0) raise(ErrorKind::Argument, "a number of elements must not be negative, got " + std::to_string(n));
+  return n;
+}
+
+// Draws into a fresh array; `fill` returns how far the stream moved.
+template <class Fill>
+PyObject* draw(PyObject* self, long long n, DType dtype, Fill fill) {
+  Dims sizes{count_from(n)};
+  Ref<Tensor> t = empty(sizes, dtype);
+  Object array = Object::own(to_ndarray(t));
+  GeneratorObject* g = self_of(self);
+  RandomStream s{g->seed, g->offset};
+  uint64_t used;
+  {
+    WithoutGil free(n >= kLongWork);
+    used = fill(s, t->data());
+  }
+  g->offset = s.offset + used;
+  return array.give();
+}
+
+template <class Float, class Double>
+PyObject* draw_floats(PyObject* self, PyObject* args, Float f, Double d) {
+  return guarded([&]() -> PyObject* {
+    long long n;
+    int dtype;
+    if (!PyArg_ParseTuple(args, "Li", &n, &dtype)) throw PythonError();
+    if (DType(dtype) == DType::F32)
+      return draw(self, n, DType::F32, [&](RandomStream s, char* p) { return f(s, reinterpret_cast<float*>(p), n); });
+    if (DType(dtype) == DType::F64)
+      return draw(self, n, DType::F64, [&](RandomStream s, char* p) { return d(s, reinterpret_cast<double*>(p), n); });
+    raise(ErrorKind::DType, "random numbers are drawn in float32 or float64");
+  });
+}
+PyObject* uniform(PyObject* self, PyObject* args) {
+  return draw_floats(self, args, [](auto s, float* p, int64_t n) { return fill_uniform(s, p, n); },
+                     [](auto s, double* p, int64_t n) { return fill_uniform(s, p, n); });
+}
+PyObject* normal(PyObject* self, PyObject* args) {
+  return draw_floats(self, args, [](auto s, float* p, int64_t n) { return fill_normal(s, p, n); },
+                     [](auto s, double* p, int64_t n) { return fill_normal(s, p, n); });
+}
+PyObject* bits64(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    long long n;
+    if (!PyArg_ParseTuple(args, "L", &n)) throw PythonError();
+    return draw(self, n, DType::U64, [&](RandomStream s, char* p) { return fill_bits(s, reinterpret_cast<uint64_t*>(p), n); });
+  });
+}
+PyObject* integers(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    long long n, low;
+    PyObject* high;
+    if (!PyArg_ParseTuple(args, "LLO", &n, &low, &high)) throw PythonError();
+    Object width = Object::own(PyNumber_Subtract(high, Object::own(PyLong_FromLongLong(low)).get()));
+    uint64_t span = PyLong_AsUnsignedLongLong(width.get());
+    bool whole = false;
+    if (PyErr_Occurred()) {  // high - low may be 2^64, the whole range
+      PyErr_Clear();
+      Object all = Object::own(PyLong_FromUnsignedLongLong(~0ull));
+      Object one = Object::own(PyLong_FromLong(1));
+      Object top = Object::own(PyNumber_Add(all.get(), one.get()));
+      whole = PyObject_RichCompareBool(width.get(), top.get(), Py_EQ) == 1;
+      span = 0;
+    }
+    if (!whole && span == 0)
+      raise(ErrorKind::Argument, "integers: low must be below high, got " + std::to_string(low) + " and " + text(high));
+    return draw(self, n, DType::I64, [&](RandomStream s, char* p) {
+      return fill_integers(s, reinterpret_cast<int64_t*>(p), n, low, span);
+    });
+  });
+}
+PyObject* permutation(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    long long n;
+    if (!PyArg_ParseTuple(args, "L", &n)) throw PythonError();
+    return draw(self, n, DType::I64, [&](RandomStream s, char* p) {
+      return fill_permutation(s, reinterpret_cast<int64_t*>(p), n);
+    });
+  });
+}
+
+PyMethodDef methods[] = {
+    {"manual_seed", manual_seed, METH_O, "Start the stream of a seed anew; returns the generator."},
+    {"initial_seed", initial_seed, METH_NOARGS, "The seed of the stream."},
+    {"_get", get_pair, METH_NOARGS, "(seed, offset)"},
+    {"_set", set_pair, METH_VARARGS, "_set(seed, offset)"},
+    {"uniform", uniform, METH_VARARGS, "uniform(count, dtype_code): an array of numbers in [0, 1)."},
+    {"normal", normal, METH_VARARGS, "normal(count, dtype_code): an array of standard normal numbers."},
+    {"bits64", bits64, METH_VARARGS, "bits64(count): an array of random 64-bit words."},
+    {"integers", integers, METH_VARARGS, "integers(count, low, high): an array of integers in [low, high)."},
+    {"permutation", permutation, METH_VARARGS, "permutation(count): an array with 0 .. count-1 in random order."},
+    {}};
+PyType_Slot slots[] = {{Py_tp_new, (void*)generator_new}, {Py_tp_dealloc, (void*)generator_dealloc}, {Py_tp_methods, methods}, {}};
+PyType_Spec spec = {"thixo._core.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+
+}  // namespace
+
+int add_random(PyObject* module) {
+  generator_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &spec, nullptr));
+  if (!generator_type) return -1;
+  known.generator_class = Py_NewRef(reinterpret_cast<PyObject*>(generator_type));
+  PyObject* standard = generator_type->tp_alloc(generator_type, 0);
+  if (!standard) return -1;
+  self_of(standard)->seed = kFirstSeed;
+  if (PyModule_AddObjectRef(module, "Generator", reinterpret_cast<PyObject*>(generator_type)) < 0) return -1;
+  return PyModule_AddObject(module, "default_generator", standard);
+}
+
+}  // namespace thixo
