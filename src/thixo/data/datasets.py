@@ -15,7 +15,7 @@ def digits() -> "tuple[Tensor, Tensor]":
     By E. Alpaydin and C. Kaynak, CC BY 4.0; see `digits.md` beside this file.
 
     >>> images, labels = digits()
-    >>> images.shape, labels[:4].tolist()
+    >>> tuple(images.shape), labels[:4].tolist()
     ((1797, 8, 8), [0, 1, 2, 3])
     """
     from thixo.tensor import from_numpy
