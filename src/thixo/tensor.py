@@ -347,6 +347,13 @@ def _retain_grad(self: Tensor) -> None:
     _core.retain_grad(self)
 
 
+def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Give this tensor another shape in place; new elements are not initialised."""
+    wanted = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
+    _core.resize_(self, tuple(wanted))
+    return self
+
+
 def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     """The Array API standard's functions for this tensor."""
     from thixo import array_api
@@ -443,6 +450,9 @@ def _attach() -> None:
         "register_hook": _register_hook,
         "register_post_accumulate_grad_hook": _register_after_hook,
         "retain_grad": _retain_grad,
+        "where": lambda self, condition, other: public.where(condition, self, other),
+        "polygamma": lambda self, n: public.polygamma(n, self),
+        "resize_": _resize,
     }
     for name in public.method_names():
         if name not in vars(Tensor):

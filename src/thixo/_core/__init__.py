@@ -51,6 +51,7 @@ configure(
         errors.InplaceError,
         errors.OutOfMemory,
         errors.InternalError,
+        errors.ValueRangeError,
     ),
     dtypes=ALL,
     dim=shape.Dim,

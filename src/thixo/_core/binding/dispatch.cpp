@@ -73,8 +73,17 @@ static void run_check(const Operator& op, PyObject* const* slots) {
 
 // ---- in place: compute, write into the first argument, give it a new history
 
-static void write_into(const Operator& op, const Ref<Tensor>& self, const Ref<Tensor>& result) {
-  if (result.get() == self.get()) return;
+static bool touches_tape(const Operator& op, PyObject* const* slots) {
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    if (!is_tensor(slots[i])) continue;
+    Tensor* t = tensor_of(slots[i]);
+    if (t->requires_grad() || (t->base && t->base->requires_grad())) return true;
+  }
+  return false;
+}
+
+static void check_fits(const Operator& op, const Tensor& self_tensor, const Tensor& result_tensor) {
+  const Tensor *self = &self_tensor, *result = &result_tensor;
   if (!(result->sizes == self->sizes)) {
     Dims fits;
     bool ok = false;
@@ -88,6 +97,11 @@ static void write_into(const Operator& op, const Ref<Tensor>& self, const Ref<Te
     raise(ErrorKind::DType, op.name + ": the result is " + short_name(result->dtype) +
                                 ", which cannot be written into a tensor of " + short_name(self->dtype) +
                                 "; use the out-of-place operation");
+}
+
+static void write_into(const Operator& op, const Ref<Tensor>& self, const Ref<Tensor>& result) {
+  if (result.get() == self.get()) return;
+  check_fits(op, *self, *result);
   Ref<Tensor> source = may_overlap(*self, *result) ? contiguous_copy(*result, result->dtype) : result;
   Dims a, b, strides = expanded_strides(*source, self->sizes);
   Array to = as_array(*self, a), from = as_array(*source, self->sizes, strides, b);
@@ -95,15 +109,44 @@ static void write_into(const Operator& op, const Ref<Tensor>& self, const Ref<Te
   copy(to, from);
 }
 
+// copy_: natively, whatever the shapes, dtypes and strides.
+static void copy_into(const Operator& op, const Ref<Tensor>& self, PyObject* source) {
+  if (is_tensor(source)) return write_into(op, self, ref_of(source));
+  Number n;
+  number_from(source, n);
+  alignas(16) char element[16];
+  store_number(n, self->dtype, element);
+  Dims a;
+  Array to = as_array(*self, a);
+  WithoutGil free(self->numel >= kLongWork);
+  fill(to, element);
+}
+
 static PyObject* call_inplace(const Operator& op, Slots& slots) {
   PyObject* const* args = slots.items.data();
   if (!is_tensor(args[0])) raise(ErrorKind::Argument, op.name + ": its first argument must be a Tensor");
   Ref<Tensor> self = ref_of(args[0]);
   run_check(op, args);
-  if (op.base_kind == OpKind::Composite) {
-    Object value = Object::own(PyObject_Vectorcall(op.compose.get(), args, op.params.size(), nullptr));
-    PyObject* copy_args[2] = {args[0], value.get()};
+  if (op.base_kind == OpKind::Composite || (op.rules.empty() && modes.grad && touches_tape(op, args))) {
+    // Compute out of place, then copy. What is recorded on the way must not see its input overwritten.
+    PyObject* copied[kMaxParams];
+    std::copy(args, args + op.params.size(), copied);
+    Object own;
+    if (modes.grad && touches_tape(op, args)) {
+      own = Object::own(PyObject_CallOneArg(operator_named("clone"), args[0]));
+      copied[0] = own.get();
+    }
+    Object value;
+    if (op.base_kind == OpKind::Composite) {
+      value = Object::own(PyObject_Vectorcall(op.compose.get(), copied, op.params.size(), nullptr));
+    } else {
+      Results made = meets_symbols(op, args) ? trace(op, copied) : evaluate(op, op.base_kind, copied);
+      value = Object::own(wrap(made[0]));
+    }
     if (value.get() == args[0]) return value.give();
+    if (!is_tensor(value.get())) raise(ErrorKind::Internal, op.name + ": its out-of-place form did not return a Tensor");
+    check_fits(op, *self, *tensor_of(value.get()));
+    PyObject* copy_args[2] = {args[0], value.get()};
     return PyObject_Vectorcall(operator_named("copy_"), copy_args, 2, nullptr);
   }
   bool records = wants_tape(op, args);
@@ -114,7 +157,9 @@ static PyObject* call_inplace(const Operator& op, Slots& slots) {
     return Py_NewRef(args[0]);
   }
   Ref<Node> node = records ? begin_record(op, args, self.get()) : Ref<Node>();
-  if (op.base_kind == OpKind::Pointwise) {
+  if (op.copies) {
+    copy_into(op, self, args[1]);
+  } else if (op.base_kind == OpKind::Pointwise) {
     write_into(op, self, evaluate_pointwise(op, args, self.get())[0]);
   } else {
     write_into(op, self, evaluate_generic(op, args)[0]);
@@ -131,8 +176,11 @@ static PyObject* call_inplace(const Operator& op, Slots& slots) {
 
 static PyObject* call(const Operator& op, Slots& slots) {
   PyObject* const* args = slots.items.data();
-  if (op.kind == OpKind::Composite)
+  if (op.kind == OpKind::Composite) {
+    Results same;
+    if (op.native && op.native(op, args, same)) return results_object(op, same);
     return PyObject_Vectorcall(op.compose.get(), args, op.params.size(), nullptr);
+  }
   if (op.kind == OpKind::Inplace) return call_inplace(op, slots);
   run_check(op, args);
   bool records = wants_tape(op, args);
@@ -188,6 +236,8 @@ static PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t nargsf
   return guarded([&] {
     const Operator& op = operator_of(self);
     Slots slots;
+    if (op.views_bits && PyVectorcall_NARGS(nargsf) == 2 && Py_TYPE(args[1]) == reinterpret_cast<PyTypeObject*>(known.dtype_class))
+      return PyObject_Vectorcall(operator_named("view_dtype"), args, 2, kwnames);
     bind(op, args, PyVectorcall_NARGS(nargsf), kwnames, slots);
     return dispatch(op, slots);
   });
@@ -312,6 +362,8 @@ static int fill(Operator& op, PyObject* kw) {
   op.geometry = part("geometry");
   op.scalar = part("scalar");
   op.check = part("check");
+  op.copies = op.kind == OpKind::Inplace && op.name == "copy_";
+  op.views_bits = op.full_name == "view";  // x.view(dtype) is another operator
   std::string base = op.kind == OpKind::Inplace ? op.name.substr(0, op.name.size() - 1) : op.name;
   if (op.full_name == op.name || op.kind == OpKind::Inplace) {
     for (int i = 0; i < kDTypes; ++i)

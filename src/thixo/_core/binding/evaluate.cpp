@@ -118,6 +118,9 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
       promotion.number(operands[i].number.category);
     }
   }
+  bool any_tensor = false;
+  for (size_t i = 0; i < op.params.size(); ++i) any_tensor = any_tensor || is_tensor(slots[i]);
+  if (!any_tensor) raise(ErrorKind::Argument, op.name + ": at least one argument must be a Tensor, got numbers only");
   DType promoted = promotion.result();
   check_dtype(op, promoted);
   DType compute = op.result == ResultKind::Float ? float_like(promoted) : promoted;

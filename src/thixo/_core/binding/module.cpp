@@ -36,7 +36,7 @@ PyObject* configure(PyObject*, PyObject*, PyObject* kw) {
     while (kw && PyDict_Next(kw, &at, &key, &value)) {
       std::string name = PyUnicode_AsUTF8(key);
       if (name == "errors") {
-        for (int i = 0; i < 9; ++i) hold(known.errors[i], PyTuple_GET_ITEM(value, i));
+        for (int i = 0; i < 10; ++i) hold(known.errors[i], PyTuple_GET_ITEM(value, i));
       } else if (name == "dtypes") {
         for (int i = 0; i < kDTypes; ++i) hold(known.dtypes[i], PyTuple_GET_ITEM(value, i));
         hold(known.dtype_class, reinterpret_cast<PyObject*>(Py_TYPE(known.dtypes[0])));

@@ -39,7 +39,7 @@ bool native_sum(const Operator& op, PyObject* const* slots, Results& out) {
   else
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(slots[1]); ++i) {
       int d = axis_from(op, as_int64(PyTuple_GET_ITEM(slots[1], i)), t->ndim());
-      if (reduced[d]) raise(ErrorKind::Argument, "sum: dimension " + std::to_string(d) + " appears twice in dim");
+      if (reduced[d]) raise(ErrorKind::Value, "sum: dimension " + std::to_string(d) + " appears twice in dim");
       reduced[d] = true;
     }
   bool keep = slots[2] == Py_True;
@@ -85,7 +85,7 @@ bool permute(const Operator& op, PyObject* const* slots, Results& out) {
   bool seen[kMaxDims] = {};
   for (int i = 0; i < dims.size(); ++i) {
     int d = axis_from(op, dims[i], t->ndim());
-    if (seen[d]) raise(ErrorKind::Argument, "permute: dimension " + std::to_string(d) + " appears twice in dims " + describe(dims));
+    if (seen[d]) raise(ErrorKind::Value, "permute: dimension " + std::to_string(d) + " appears twice in dims " + describe(dims));
     seen[d] = true;
     sizes[i] = t->sizes[d];
     strides[i] = t->strides[d];
@@ -175,7 +175,7 @@ bool squeeze(const Operator& op, PyObject* const* slots, Results& out) {
   else
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(slots[1]); ++i) {
       int d = axis_from(op, as_int64(PyTuple_GET_ITEM(slots[1], i)), t->ndim());
-      if (drop[d]) raise(ErrorKind::Argument, "squeeze: dimension " + std::to_string(d) + " appears twice in dim");
+      if (drop[d]) raise(ErrorKind::Value, "squeeze: dimension " + std::to_string(d) + " appears twice in dim");
       drop[d] = true;
     }
   Dims sizes, strides;
@@ -204,6 +204,20 @@ bool select(const Operator& op, PyObject* const* slots, Results& out) {
   return true;
 }
 
+// Composites that often give back their input: no Python then.
+bool conj(const Operator&, PyObject* const* slots, Results& out) {
+  Tensor* t = tensor_of(slots[0]);
+  if (is_complex(t->dtype)) return false;
+  out.push_back(Ref<Tensor>(t));
+  return true;
+}
+bool contiguous(const Operator&, PyObject* const* slots, Results& out) {
+  Tensor* t = tensor_of(slots[0]);
+  if (!t->is_contiguous()) return false;
+  out.push_back(Ref<Tensor>(t));
+  return true;
+}
+
 bool detach(const Operator&, PyObject* const* slots, Results& out) {
   out.push_back(alias(*tensor_of(slots[0])));  // no view relation: later writes must not bring the tape back
   return true;
@@ -215,7 +229,7 @@ NativeCall find_native(const std::string& name) {
   static const std::unordered_map<std::string, NativeCall> table = {
       {"sum", native_sum}, {"transpose", transpose}, {"permute", permute}, {"view", view}, {"reshape", reshape},
       {"expand", expand},  {"unsqueeze", unsqueeze}, {"squeeze", squeeze}, {"select", select},
-      {"detach", detach}};
+      {"detach", detach},  {"conj", conj},           {"contiguous", contiguous}};
   auto found = table.find(name);
   return found == table.end() ? nullptr : found->second;
 }

@@ -50,6 +50,8 @@ struct Operator {
   // First level: device and layout (one of them so far: the CPU, strided); second level: dtype.
   std::array<Loop, kDTypes> loops{};
   bool has_loops = false;
+  bool views_bits = false;
+  bool copies = false;
   NativeCall native = nullptr;
   PyObject* self = nullptr;  // the Python object, not owned
 };

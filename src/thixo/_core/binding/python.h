@@ -59,7 +59,7 @@ extern PyTypeObject* operator_type;
 
 // Python objects the core needs, handed over once by `configure` (see module.cpp).
 struct Known {
-  PyObject* errors[9] = {};      // by ErrorKind
+  PyObject* errors[10] = {};      // by ErrorKind
   PyObject* dtypes[kDTypes] = {};
   PyObject* dtype_class = nullptr;
   PyObject* spec = nullptr;      // ops.base.Spec

@@ -288,7 +288,12 @@ static PyObject* m_size(PyObject* self, PyObject* const* args, Py_ssize_t n, PyO
 static PyObject* m_stride(PyObject* self, PyObject* const* args, Py_ssize_t n) {
   return guarded([&] {
     Tensor& t = *tensor_of(self);
-    if (t.symbolic()) refuse_symbolic(t, "stride()");
+    if (t.symbolic()) {  // row-major examples have row-major strides at any size
+      if (!t.is_contiguous()) refuse_symbolic(t, "stride()");
+      Object module = Object::own(PyImport_ImportModule("thixo.shape"));
+      Object all = Object::own(PyObject_CallMethod(module.get(), "contiguous_strides", "(O)", shape_tuple(t).get()));
+      return n ? Py_NewRef(PyTuple_GET_ITEM(all.get(), axis_of(t, args[0], "stride"))) : all.give();
+    }
     if (!n) {
       Object tuple = Object::own(PyTuple_New(t.ndim()));
       for (int i = 0; i < t.ndim(); ++i) PyTuple_SET_ITEM(tuple.get(), i, PyLong_FromLongLong(t.strides[i]));

@@ -5,7 +5,7 @@
 
 namespace thixo {
 
-enum class ErrorKind { Shape, DType, Device, Index, Argument, Autograd, Inplace, Memory, Internal };
+enum class ErrorKind { Shape, DType, Device, Index, Argument, Autograd, Inplace, Memory, Internal, Value };
 
 struct Error : std::runtime_error {
   ErrorKind kind;

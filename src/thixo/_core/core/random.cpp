@@ -1,94 +1,197 @@
 #include "random.h"
 
+#include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <string>
 
-#include "philox.h"
+#include "error.h"
+#include "kernels/types.h"
 #include "thread_pool.h"
 
 namespace thixo {
-
 namespace {
 
-constexpr int64_t kGrain = 1 << 13;  // blocks
+constexpr int64_t kWords = 4 * kPhiloxBatch;
+constexpr int64_t kGrain = 64 * kWords;  // words per chunk; a whole number of batches
 
-uint64_t wide(const PhiloxBlock& b, int i) { return uint64_t(b[2 * i]) << 32 | b[2 * i + 1]; }
-float unit(uint32_t bits) { return float(bits >> 8) * 0x1p-24f; }
-double unit(uint64_t bits) { return double(bits >> 11) * 0x1p-53; }
-
-// body(block, first element): each position of the stream gives `per` elements.
+// Call body(words, first, count) for the random words [first, first + count), batch by batch.
 template <class Body>
-uint64_t over_blocks(RandomStream s, int64_t n, int per, Body body) {
-  int64_t blocks = (n + per - 1) / per;
-  parallel_for(blocks, kGrain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) body(philox(s.seed, s.offset + uint64_t(i)), i * per);
-  });
-  return uint64_t(blocks);
-}
-
-// Two normal numbers from two uniform ones; 1 - u is in (0, 1], so the logarithm is finite.
-template <class T>
-void normal_pair(T u, T v, T& a, T& b) {
-  T radius = std::sqrt(T(-2) * std::log(T(1) - u));
-  T angle = T(6.283185307179586476925286766559) * v;
-  a = radius * std::cos(angle);
-  b = radius * std::sin(angle);
-}
-
-uint64_t high_product(uint64_t a, uint64_t b) {
-  uint64_t al = uint32_t(a), ah = a >> 32, bl = uint32_t(b), bh = b >> 32;
-  uint64_t mid = ah * bl + (al * bl >> 32);
-  uint64_t low = al * bh + uint32_t(mid);
-  return ah * bh + (mid >> 32) + (low >> 32);
-}
-
-}  // namespace
-
-uint64_t fill_uniform(RandomStream s, float* out, int64_t n) {
-  return over_blocks(s, n, 4, [=](const PhiloxBlock& b, int64_t at) {
-    for (int k = 0; k < 4 && at + k < n; ++k) out[at + k] = unit(b[k]);
-  });
-}
-uint64_t fill_uniform(RandomStream s, double* out, int64_t n) {
-  return over_blocks(s, n, 2, [=](const PhiloxBlock& b, int64_t at) {
-    for (int k = 0; k < 2 && at + k < n; ++k) out[at + k] = unit(wide(b, k));
-  });
-}
-uint64_t fill_normal(RandomStream s, float* out, int64_t n) {
-  return over_blocks(s, n, 4, [=](const PhiloxBlock& b, int64_t at) {
-    float z[4];
-    normal_pair(unit(b[0]), unit(b[1]), z[0], z[1]);
-    normal_pair(unit(b[2]), unit(b[3]), z[2], z[3]);
-    for (int k = 0; k < 4 && at + k < n; ++k) out[at + k] = z[k];
-  });
-}
-uint64_t fill_normal(RandomStream s, double* out, int64_t n) {
-  return over_blocks(s, n, 2, [=](const PhiloxBlock& b, int64_t at) {
-    double z[2];
-    normal_pair(unit(wide(b, 0)), unit(wide(b, 1)), z[0], z[1]);
-    for (int k = 0; k < 2 && at + k < n; ++k) out[at + k] = z[k];
-  });
-}
-uint64_t fill_bits(RandomStream s, uint64_t* out, int64_t n) {
-  return over_blocks(s, n, 2, [=](const PhiloxBlock& b, int64_t at) {
-    for (int k = 0; k < 2 && at + k < n; ++k) out[at + k] = wide(b, k);
-  });
-}
-uint64_t fill_integers(RandomStream s, int64_t* out, int64_t n, int64_t low, uint64_t span) {
-  return over_blocks(s, n, 2, [=](const PhiloxBlock& b, int64_t at) {
-    for (int k = 0; k < 2 && at + k < n; ++k) {
-      uint64_t bits = wide(b, k);
-      out[at + k] = int64_t(uint64_t(low) + (span ? high_product(bits, span) : bits));
+void each_batch(const Philox& generator, int64_t word_count, Body&& body) {
+  parallel_for(word_count, kGrain, [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin; first < end; first += kWords) {
+      uint32_t words[kWords];
+      philox_batch(generator, static_cast<uint64_t>(first / 4), words);
+      body(words, first, std::min(kWords, end - first));
     }
   });
 }
-uint64_t fill_permutation(RandomStream s, int64_t* out, int64_t n) {
-  std::iota(out, out + n, int64_t(0));
-  for (int64_t i = n - 1; i > 0; --i) {
-    PhiloxBlock b = philox(s.seed, s.offset + uint64_t(n - 1 - i));
-    std::swap(out[i], out[high_product(wide(b, 0), uint64_t(i) + 1)]);
+
+inline uint64_t join(const uint32_t* words) {
+  return words[0] | static_cast<uint64_t>(words[1]) << 32;
+}
+
+template <class T>
+void uniform_words(const Philox& generator, T* data, int64_t n) {
+  each_batch(generator, n, [&](const uint32_t* words, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) {
+      if constexpr (std::is_same_v<T, float>) {
+        data[first + i] = static_cast<float>(words[i] >> 8) * 0x1p-24f;
+      } else if constexpr (std::is_same_v<T, Half>) {
+        data[first + i] = Half(static_cast<float>(words[i] >> 21) * 0x1p-11f);
+      } else {
+        data[first + i] = BFloat16(static_cast<float>(words[i] >> 24) * 0x1p-8f);
+      }
+    }
+  });
+}
+
+void uniform_doubles(const Philox& generator, double* data, int64_t n) {
+  each_batch(generator, 2 * n, [&](const uint32_t* words, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count / 2; ++i) {
+      data[first / 2 + i] = static_cast<double>(join(words + 2 * i) >> 11) * 0x1p-53;
+    }
+  });
+}
+
+constexpr double kTwoPi = 6.283185307179586476925286766559;
+
+inline void normal_pair(double radius_fraction, double turn, double scale, double& a, double& b) {
+  const double radius = scale * std::sqrt(-2 * std::log(radius_fraction));
+  a = radius * std::cos(kTwoPi * turn);
+  b = radius * std::sin(kTwoPi * turn);
+}
+
+template <class T>
+void normal_words(const Philox& generator, T* data, int64_t n, double scale) {
+  each_batch(generator, n + n % 2, [&](const uint32_t* words, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; i += 2) {
+      double a, b;
+      normal_pair((words[i] + 1.0) * 0x1p-32, words[i + 1] * 0x1p-32, scale, a, b);
+      data[first + i] = T(static_cast<float>(a));
+      if (first + i + 1 < n) data[first + i + 1] = T(static_cast<float>(b));
+    }
+  });
+}
+
+void normal_doubles(const Philox& generator, double* data, int64_t n, double scale) {
+  each_batch(generator, 2 * (n + n % 2), [&](const uint32_t* words, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count; i += 4) {
+      const double fraction = static_cast<double>((join(words + i) >> 11) + 1) * 0x1p-53;
+      const double turn = static_cast<double>(join(words + i + 2) >> 11) * 0x1p-53;
+      double a, b;
+      normal_pair(fraction, turn, scale, a, b);
+      const int64_t at = (first + i) / 2;
+      data[at] = a;
+      if (at + 1 < n) data[at + 1] = b;
+    }
+  });
+}
+
+struct Product {
+  uint64_t high, low;
+};
+
+inline Product multiply(uint64_t a, uint64_t b) {
+#if defined(__SIZEOF_INT128__)
+  const unsigned __int128 product = static_cast<unsigned __int128>(a) * b;
+  return {static_cast<uint64_t>(product >> 64), static_cast<uint64_t>(product)};
+#else
+  const uint64_t a0 = a & 0xffffffffu, a1 = a >> 32, b0 = b & 0xffffffffu, b1 = b >> 32;
+  const uint64_t low = a0 * b0, middle = a1 * b0 + (low >> 32), other = a0 * b1 + (middle & 0xffffffffu);
+  return {a1 * b1 + (middle >> 32) + (other >> 32), (other << 32) | (low & 0xffffffffu)};
+#endif
+}
+
+// floor(fraction * width), the fraction being 64 bits, or 128 bits in two halves.
+inline uint64_t scale(uint64_t bits, uint64_t width) { return multiply(bits, width).high; }
+inline uint64_t scale(uint64_t high, uint64_t low, uint64_t width) {
+  const Product main = multiply(high, width);
+  const uint64_t carry = multiply(low, width).high;
+  return main.high + (main.low + carry < carry ? 1 : 0);
+}
+
+[[noreturn]] void refuse(const char* function, DType dtype) {
+  fail(ErrorKind::DType,
+       std::string(function) + ": got dtype " + short_name(dtype) + "; needs a floating or complex dtype");
+}
+
+int64_t used(int64_t n) { return n > 0 ? 1 : 0; }
+
+}  // namespace
+
+int64_t fill_uniform(const Philox& generator, DType dtype, void* data, int64_t n) {
+  switch (dtype) {
+    case DType::F16: uniform_words(generator, static_cast<Half*>(data), n); break;
+    case DType::BF16: uniform_words(generator, static_cast<BFloat16*>(data), n); break;
+    case DType::F32: uniform_words(generator, static_cast<float*>(data), n); break;
+    case DType::F64: uniform_doubles(generator, static_cast<double*>(data), n); break;
+    case DType::C64: uniform_words(generator, static_cast<float*>(data), 2 * n); break;
+    case DType::C128: uniform_doubles(generator, static_cast<double*>(data), 2 * n); break;
+    default: refuse("fill_uniform", dtype);
   }
-  return uint64_t(n);
+  return used(n);
+}
+
+int64_t fill_normal(const Philox& generator, DType dtype, void* data, int64_t n) {
+  constexpr double half = 0.70710678118654752440;  // each part of a complex number
+  switch (dtype) {
+    case DType::F16: normal_words(generator, static_cast<Half*>(data), n, 1); break;
+    case DType::BF16: normal_words(generator, static_cast<BFloat16*>(data), n, 1); break;
+    case DType::F32: normal_words(generator, static_cast<float*>(data), n, 1); break;
+    case DType::F64: normal_doubles(generator, static_cast<double*>(data), n, 1); break;
+    case DType::C64: normal_words(generator, static_cast<float*>(data), 2 * n, half); break;
+    case DType::C128: normal_doubles(generator, static_cast<double*>(data), 2 * n, half); break;
+    default: refuse("fill_normal", dtype);
+  }
+  return used(n);
+}
+
+int64_t fill_bits32(const Philox& generator, uint32_t* data, int64_t n) {
+  each_batch(generator, n, [&](const uint32_t* words, int64_t first, int64_t count) {
+    std::copy_n(words, count, data + first);
+  });
+  return used(n);
+}
+
+int64_t fill_bits64(const Philox& generator, uint64_t* data, int64_t n) {
+  each_batch(generator, 2 * n, [&](const uint32_t* words, int64_t first, int64_t count) {
+    for (int64_t i = 0; i < count / 2; ++i) data[first / 2 + i] = join(words + 2 * i);
+  });
+  return used(n);
+}
+
+int64_t fill_integers(const Philox& generator, DType dtype, void* data, int64_t n, int64_t low,
+                      int64_t high) {
+  if (low >= high) {
+    fail(ErrorKind::Argument, "fill_integers: the range from " + std::to_string(low) + " to " +
+                                  std::to_string(high) + " is empty; low must be less than high");
+  }
+  const uint64_t width = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
+  const bool wide = width > uint64_t{1} << 32;
+  const int64_t each = wide ? 4 : 2;  // words per element
+  visit(dtype, [&]<class T>() {
+    T* to = static_cast<T*>(data);
+    each_batch(generator, each * n, [&](const uint32_t* words, int64_t first, int64_t count) {
+      for (int64_t i = 0; i < count; i += each) {
+        const uint64_t value = wide ? scale(join(words + i + 2), join(words + i), width)
+                                    : scale(join(words + i), width);
+        to[(first + i) / each] = convert<T>(static_cast<int64_t>(static_cast<uint64_t>(low) + value));
+      }
+    });
+  });
+  return used(n);
+}
+
+int64_t fill_permutation(const Philox& generator, int64_t* data, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) data[i] = i;
+  PhiloxBlock block{};
+  for (int64_t i = n - 1; i > 0; --i) {
+    const int64_t draw = n - 1 - i;
+    if (draw % 2 == 0) block = philox_block(generator, static_cast<uint64_t>(draw / 2));
+    const uint64_t j = scale(join(block.data() + draw % 2 * 2), static_cast<uint64_t>(i + 1));
+    std::swap(data[i], data[j]);
+  }
+  return used(n);
 }
 
 }  // namespace thixo
