@@ -1,6 +1,4 @@
 // Generator: a seed, how far its stream has been read, and arrays of numbers from it.
-#include <limits>
-
 #include "../core/random.h"
 #include "python.h"
 
@@ -71,74 +69,56 @@ PyObject* draw(PyObject* self, long long n, DType dtype, Fill fill) {
   Ref<Tensor> t = empty(sizes, dtype);
   Object array = Object::own(to_ndarray(t));
   GeneratorObject* g = self_of(self);
-  RandomStream s{g->seed, g->offset};
-  uint64_t used;
+  Philox stream{g->seed, g->offset};
+  int64_t used;
   {
     WithoutGil free(n >= kLongWork);
-    used = fill(s, t->data());
+    used = fill(stream, t->data());
   }
-  g->offset = s.offset + used;
+  g->offset = stream.offset + uint64_t(used);
   return array.give();
 }
 
-template <class Float, class Double>
-PyObject* draw_floats(PyObject* self, PyObject* args, Float f, Double d) {
+using FloatFill = int64_t (*)(const Philox&, DType, void*, int64_t);
+template <FloatFill fill>
+PyObject* draw_floats(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     long long n;
-    int dtype;
-    if (!PyArg_ParseTuple(args, "Li", &n, &dtype)) throw PythonError();
-    if (DType(dtype) == DType::F32)
-      return draw(self, n, DType::F32, [&](RandomStream s, char* p) { return f(s, reinterpret_cast<float*>(p), n); });
-    if (DType(dtype) == DType::F64)
-      return draw(self, n, DType::F64, [&](RandomStream s, char* p) { return d(s, reinterpret_cast<double*>(p), n); });
-    raise(ErrorKind::DType, "random numbers are drawn in float32 or float64");
+    int code;
+    if (!PyArg_ParseTuple(args, "Li", &n, &code)) throw PythonError();
+    if (code < 0 || code >= kDTypes || !is_differentiable(DType(code)))
+      raise(ErrorKind::DType, "random numbers are drawn as floating-point or complex numbers");
+    return draw(self, n, DType(code), [&](const Philox& s, char* p) { return fill(s, DType(code), p, n); });
   });
-}
-PyObject* uniform(PyObject* self, PyObject* args) {
-  return draw_floats(self, args, [](auto s, float* p, int64_t n) { return fill_uniform(s, p, n); },
-                     [](auto s, double* p, int64_t n) { return fill_uniform(s, p, n); });
-}
-PyObject* normal(PyObject* self, PyObject* args) {
-  return draw_floats(self, args, [](auto s, float* p, int64_t n) { return fill_normal(s, p, n); },
-                     [](auto s, double* p, int64_t n) { return fill_normal(s, p, n); });
 }
 PyObject* bits64(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     long long n;
     if (!PyArg_ParseTuple(args, "L", &n)) throw PythonError();
-    return draw(self, n, DType::U64, [&](RandomStream s, char* p) { return fill_bits(s, reinterpret_cast<uint64_t*>(p), n); });
+    return draw(self, n, DType::U64,
+                [&](const Philox& s, char* p) { return fill_bits64(s, reinterpret_cast<uint64_t*>(p), n); });
   });
 }
 PyObject* integers(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    long long n, low;
-    PyObject* high;
-    if (!PyArg_ParseTuple(args, "LLO", &n, &low, &high)) throw PythonError();
-    Object width = Object::own(PyNumber_Subtract(high, Object::own(PyLong_FromLongLong(low)).get()));
-    uint64_t span = PyLong_AsUnsignedLongLong(width.get());
-    bool whole = false;
-    if (PyErr_Occurred()) {  // high - low may be 2^64, the whole range
-      PyErr_Clear();
-      Object all = Object::own(PyLong_FromUnsignedLongLong(~0ull));
-      Object one = Object::own(PyLong_FromLong(1));
-      Object top = Object::own(PyNumber_Add(all.get(), one.get()));
-      whole = PyObject_RichCompareBool(width.get(), top.get(), Py_EQ) == 1;
-      span = 0;
-    }
-    if (!whole && span == 0)
-      raise(ErrorKind::Argument, "integers: low must be below high, got " + std::to_string(low) + " and " + text(high));
-    return draw(self, n, DType::I64, [&](RandomStream s, char* p) {
-      return fill_integers(s, reinterpret_cast<int64_t*>(p), n, low, span);
-    });
+    long long n;
+    PyObject *low, *high;
+    if (!PyArg_ParseTuple(args, "LOO", &n, &low, &high)) throw PythonError();
+    int below = 0, above = 0;
+    long long first = PyLong_AsLongLongAndOverflow(low, &below), last = PyLong_AsLongLongAndOverflow(high, &above);
+    if (PyErr_Occurred()) throw PythonError();
+    if (below || above)
+      raise(ErrorKind::Value, "random integers: low and high must fit in int64, got " + text(low) + " and " + text(high));
+    return draw(self, n, DType::I64,
+                [&](const Philox& s, char* p) { return fill_integers(s, DType::I64, p, n, first, last); });
   });
 }
 PyObject* permutation(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     long long n;
     if (!PyArg_ParseTuple(args, "L", &n)) throw PythonError();
-    return draw(self, n, DType::I64, [&](RandomStream s, char* p) {
-      return fill_permutation(s, reinterpret_cast<int64_t*>(p), n);
-    });
+    return draw(self, n, DType::I64,
+                [&](const Philox& s, char* p) { return fill_permutation(s, reinterpret_cast<int64_t*>(p), n); });
   });
 }
 
@@ -147,8 +127,8 @@ PyMethodDef methods[] = {
     {"initial_seed", initial_seed, METH_NOARGS, "The seed of the stream."},
     {"_get", get_pair, METH_NOARGS, "(seed, offset)"},
     {"_set", set_pair, METH_VARARGS, "_set(seed, offset)"},
-    {"uniform", uniform, METH_VARARGS, "uniform(count, dtype_code): an array of numbers in [0, 1)."},
-    {"normal", normal, METH_VARARGS, "normal(count, dtype_code): an array of standard normal numbers."},
+    {"uniform", draw_floats<fill_uniform>, METH_VARARGS, "uniform(count, dtype_code): an array of numbers in [0, 1)."},
+    {"normal", draw_floats<fill_normal>, METH_VARARGS, "normal(count, dtype_code): an array of standard normal numbers."},
     {"bits64", bits64, METH_VARARGS, "bits64(count): an array of random 64-bit words."},
     {"integers", integers, METH_VARARGS, "integers(count, low, high): an array of integers in [low, high)."},
     {"permutation", permutation, METH_VARARGS, "permutation(count): an array with 0 .. count-1 in random order."},
