@@ -5,7 +5,7 @@ import numpy as np
 from thixo.device import as_device, device
 from thixo.dtype import ALL, DType, as_dtype, complex128, float16, float32, float64, int64
 from thixo.dtype import bool as bool_
-from thixo.errors import ArgumentError, ShapeError, describe
+from thixo.errors import ArgumentError, DTypeError, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.create_options import check_memory_format
@@ -154,7 +154,7 @@ class Copy(Op):
         yield Bad(Sample(s.real(2), s.real(2, 2)), ShapeError, "must broadcast to the tensor")
 
 
-class Fill(Composite):
+class Fill(Op):
     """One value, a number or a 0-d tensor, in the shape and dtype of the input.
 
     >>> tx.zeros(2).fill_(3)
@@ -164,14 +164,23 @@ class Fill(Composite):
     signature = "fill(input, value: operand) -> y"
     inplace = True
 
-    def compose(input, value):
-        if not hasattr(value, "dtype"):
-            return tx.full(tuple(input.shape), value, dtype=input.dtype)
-        if value.ndim != 0:
+    def infer(input, value):
+        if getattr(value, "ndim", 0) != 0:
             raise ShapeError(
                 f"fill: value must be a number or a 0-d tensor, value is {describe(value)}"
             )
-        return tx.clone(tx.expand(tx.to(value, input.dtype), tuple(input.shape)))
+        if isinstance(value, complex) and not input.dtype.is_complex:
+            raise DTypeError(f"fill: the complex {value} does not fit in {describe(input)}")
+        return Spec(tuple(input.shape), input.dtype)
+
+    def kernel(input, value):
+        return converted(np.broadcast_to(value, input.shape), input.dtype)
+
+    def vjp_input(g):
+        return tx.zeros_like(g)
+
+    def vjp_value(g):
+        return tx.sum(g)
 
     def reference(input, value):
         return build(input.shape, input.dtype, lambda i: value)

@@ -293,7 +293,7 @@ def spaced(start, end, steps, whole):
     if whole:
         start, end = int(start), int(end)
     if steps == 1:
-        return np.array([start])
+        return np.array([start * 1.0]) if not whole else np.array([start])
     i = np.arange(steps)
     step = (end - start) / max(steps - 1, 1)
     return np.where(i < steps / 2, start + step * i, end - step * (steps - 1 - i))

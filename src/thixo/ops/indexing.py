@@ -169,7 +169,7 @@ class TakeAlongDim(Composite):
         require_index("take_along_dim", indices, "indices")
         if dim is None:
             flat = tx.reshape(indices, (numel(indices.shape),))
-            return tx.gather(tx.reshape(input, (numel(input.shape),)), 0, flat)
+            return tx.take(input, flat)
         if input.ndim != indices.ndim:
             raise ShapeError(
                 f"take_along_dim: input and indices must have equally many axes, input is "
@@ -183,6 +183,8 @@ class TakeAlongDim(Composite):
         )
         input = tx.expand(input, (*rest[:d], *input.shape[d : d + 1], *rest[d + 1 :]))
         indices = tx.expand(indices, (*rest[:d], *indices.shape[d : d + 1], *rest[d + 1 :]))
+        if indices.dtype.is_signed:
+            indices = tx.where(indices < 0, indices + input.shape[d], indices)
         return tx.gather(input, d, indices)
 
     def reference(input, indices, dim=None):
@@ -190,7 +192,7 @@ class TakeAlongDim(Composite):
 
     def samples(s):
         yield Sample(s.real(s.n, s.m), s.ints(s.n, 1, high=s.m), dim=1)
-        yield Sample(s.real(s.n, 1), s.ints(s.k, s.m, high=s.n), dim=0)
+        yield Sample(s.real(s.n, 1), s.ints(s.k, s.m, low=-2, high=2), dim=0)
         yield Sample(s.real(s.n, s.m), s.ints(s.n, high=6))
 
     def bad(s):

@@ -133,6 +133,11 @@ class Pad(Composite):
                 raise ShapeError(
                     f"pad: nothing is left of axis {d} of {describe(input)}, pad is {tuple(pad)}"
                 )
+            if mode == "circular" and (before < 0 or after < 0):
+                # What is cut off takes no part in the circle.
+                first, last = max(-before, 0), size - max(-after, 0)
+                input = tx.slice(input, d, first, last)
+                size, before, after = last - first, max(before, 0), max(after, 0)
             if not (
                 isinstance(before, int) and before == 0 and isinstance(after, int) and after == 0
             ):
@@ -149,6 +154,8 @@ class Pad(Composite):
             d = input.ndim - 1 - i // 2
             widths[d] = (max(pad[i], 0), max(pad[i + 1], 0))
             crop[d] = slice(max(-pad[i], 0), min(pad[i + 1], 0) or None)
+        if mode == "circular":
+            return np.pad(input[tuple(crop)], widths, name)
         return np.pad(input, widths, name)[tuple(crop)]
 
     def samples(s):
@@ -160,6 +167,7 @@ class Pad(Composite):
         yield Sample(s.real(2, s.n, s.m, s.m), (-1, 2, 1, 0), mode="replicate")
         yield Sample(s.real(s.n, s.m), (1, 2), mode="circular")
         yield Sample(s.real(2, s.n, s.k, s.m), (1, 1, 0, 2), mode="circular")
+        yield Sample(s.real(s.n, s.m + 1), (1, -1), mode="circular")
 
     def bad(s):
         yield Bad(Sample(s.real(2, 3), (3, 0), "reflect"), ShapeError, "at most 2")
