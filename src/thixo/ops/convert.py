@@ -25,7 +25,7 @@ def converted(array, dtype):
 class Cast(Op):
     """The elements converted to another dtype.
 
-    >>> tx.ops.cast(tx.tensor([1.5, -2.5]), tx.int64)
+    >>> tx.cast(tx.tensor([1.5, -2.5]), tx.int64)
     tensor([ 1, -2])
     """
 

@@ -139,7 +139,7 @@ class PermuteCopy(Composite):
     """A copy of the input with its axes in another order.
 
     >>> tx.permute_copy(tx.zeros(2, 3), (1, 0)).shape
-    (3, 2)
+    Size([3, 2])
     """
 
     signature = "permute_copy(input, dims: ints) -> y"
@@ -192,7 +192,7 @@ class SqueezeCopy(Composite):
     """A copy of the input without its axes of size 1: all of them, or those named.
 
     >>> tx.squeeze_copy(tx.zeros(1, 3)).shape
-    (3,)
+    Size([3])
     """
 
     signature = "squeeze_copy(input, dim: ints? = None) -> y"
@@ -209,7 +209,7 @@ class UnsqueezeCopy(Composite):
     """A copy of the input with a new axis of size 1.
 
     >>> tx.unsqueeze_copy(tx.zeros(3), 0).shape
-    (1, 3)
+    Size([1, 3])
     """
 
     signature = "unsqueeze_copy(input, dim: int) -> y"
@@ -226,7 +226,7 @@ class TCopy(Composite):
     """A copy of a matrix, transposed.
 
     >>> tx.t_copy(tx.zeros(2, 3)).shape
-    (3, 2)
+    Size([3, 2])
     """
 
     signature = "t_copy(input) -> y"
@@ -243,7 +243,7 @@ class TransposeCopy(Composite):
     """A copy of the input with two axes exchanged.
 
     >>> tx.transpose_copy(tx.zeros(2, 3), 0, 1).shape
-    (3, 2)
+    Size([3, 2])
     """
 
     signature = "transpose_copy(input, dim0: int, dim1: int) -> y"

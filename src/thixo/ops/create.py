@@ -77,7 +77,7 @@ class Empty(Creation):
     """A tensor whose elements hold nothing of meaning yet.
 
     >>> tx.empty(2, 3).shape
-    (2, 3)
+    Size([2, 3])
     """
 
     signature = (

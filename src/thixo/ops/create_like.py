@@ -79,7 +79,7 @@ class EmptyLike(Composite):
     """A tensor without meaning yet, in the shape and dtype of another.
 
     >>> tx.empty_like(tx.tensor([1, 2])).shape
-    (2,)
+    Size([2])
     """
 
     signature = (
@@ -181,7 +181,7 @@ class NewEmpty(Composite):
     """A tensor without meaning yet in a new shape, with the dtype and device of another.
 
     >>> tx.tensor([1, 2]).new_empty(3).shape
-    (3,)
+    Size([3])
     """
 
     signature = (

@@ -16,7 +16,7 @@ from thixo.shape import fresh_dim
 class NonzeroPlaces(Op):
     """The indices of the elements that are not 0, a row each, in row order.
 
-    >>> tx.ops.nonzero_places(tx.tensor([[0, 1], [2, 0]]))
+    >>> tx.nonzero_places(tx.tensor([[0, 1], [2, 0]]))
     tensor([[0, 1],
             [1, 0]])
     """

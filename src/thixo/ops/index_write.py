@@ -187,7 +187,7 @@ class IndexFill(Op):
 class IndexSet(Op):
     """A copy of the input with values written, or added, where index tensors on the first axes say.
 
-    >>> tx.ops.index_set(tx.zeros(3), [tx.tensor([0, 0])], tx.ones(2), True)
+    >>> tx.index_set(tx.zeros(3), [tx.tensor([0, 0])], tx.ones(2), True)
     tensor([2., 0., 0.])
     """
 

@@ -241,7 +241,7 @@ class IndexGet(Op):
     The index tensors broadcast to the first axes of the result. `axes` says what the first axes are
     called in errors, where they were moved there.
 
-    >>> tx.ops.index_get(tx.tensor([[1, 2], [3, 4]]), [tx.tensor([0, 1]), tx.tensor([-1, 0])])
+    >>> tx.index_get(tx.tensor([[1, 2], [3, 4]]), [tx.tensor([0, 1]), tx.tensor([-1, 0])])
     tensor([2, 3])
     """
 

@@ -55,7 +55,7 @@ class Rand(Creation):
     """Random numbers, each value in [0, 1) equally likely.
 
     >>> tx.rand(2, 3).shape
-    (2, 3)
+    Size([2, 3])
     """
 
     signature = (
@@ -93,7 +93,7 @@ class Randn(Creation):
     """Random numbers from the standard normal distribution.
 
     >>> tx.randn(2, 3).shape
-    (2, 3)
+    Size([2, 3])
     """
 
     signature = (
@@ -120,8 +120,8 @@ class Randn(Creation):
 class RandomIntegers(Creation):
     """Random whole numbers from low to high - 1.
 
-    >>> tx.ops.random_integers(0, 10, (2, 3)).shape
-    (2, 3)
+    >>> tx.random_integers(0, 10, (2, 3)).shape
+    Size([2, 3])
     """
 
     signature = (
@@ -156,7 +156,7 @@ class Randint(Composite):
     """Random whole numbers from low (0 if left out) to high - 1.
 
     >>> tx.randint(10, (2, 3)).shape, tx.randint(5, 6, (1,))
-    ((2, 3), tensor([5]))
+    (Size([2, 3]), tensor([5]))
     """
 
     signature = (
@@ -377,7 +377,7 @@ class Multinomial(Op):
 class NormalDraw(Op):
     """Random numbers from normal distributions with these means and deviations.
 
-    >>> tx.ops.normal_draw(tx.tensor([3.0]), 0.0)
+    >>> tx.normal_draw(tx.tensor([3.0]), 0.0)
     tensor([3.])
     """
 
@@ -418,7 +418,7 @@ class Normal(Composite):
     """Random numbers from normal distributions; mean and std are tensors, or numbers with a size.
 
     >>> tx.normal(0.0, 1.0, (2, 3)).shape, tx.normal(tx.zeros(4)).shape
-    ((2, 3), (4,))
+    (Size([2, 3]), Size([4]))
     """
 
     signature = (

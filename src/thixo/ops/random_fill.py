@@ -155,7 +155,7 @@ class FillCauchy(Composite):
     """Fill with random numbers from the Cauchy distribution.
 
     >>> tx.zeros(4).cauchy_().shape
-    (4,)
+    Size([4])
     """
 
     signature = (

@@ -23,7 +23,7 @@ class RandLike(Composite):
     """Random numbers in [0, 1) in the shape and dtype of another tensor.
 
     >>> tx.rand_like(tx.zeros(2)).shape
-    (2,)
+    Size([2])
     """
 
     signature = (
@@ -50,7 +50,7 @@ class RandnLike(Composite):
     """Random normal numbers in the shape and dtype of another tensor.
 
     >>> tx.randn_like(tx.zeros(2)).shape
-    (2,)
+    Size([2])
     """
 
     signature = (

@@ -289,7 +289,7 @@ class Tile(Composite):
 class InterleaveIndex(Op):
     """Each place i as often as repeats[i] says: the index that repeat_interleave selects by.
 
-    >>> tx.ops.interleave_index(tx.tensor([1, 0, 2]))
+    >>> tx.interleave_index(tx.tensor([1, 0, 2]))
     tensor([0, 2, 2])
     """
 

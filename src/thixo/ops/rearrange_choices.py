@@ -56,7 +56,7 @@ class Vander(Composite):
 class CombinationIndices(Creation):
     """The index tuples of all choices of r among n elements, a row each.
 
-    >>> tx.ops.combination_indices(3, 2)
+    >>> tx.combination_indices(3, 2)
     tensor([[0, 1],
             [0, 2],
             [1, 2]])

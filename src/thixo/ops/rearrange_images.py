@@ -15,7 +15,7 @@ class PixelShuffle(Composite):
     """Channels spread over space: (..., C*r*r, H, W) becomes (..., C, H*r, W*r).
 
     >>> tx.nn.functional.pixel_shuffle(tx.zeros(1, 8, 3, 4), 2).shape
-    (1, 2, 6, 8)
+    Size([1, 2, 6, 8])
     """
 
     signature = "pixel_shuffle(input, upscale_factor: int) -> y"
@@ -62,7 +62,7 @@ class PixelUnshuffle(Composite):
     """Space folded into channels: (..., C, H*r, W*r) becomes (..., C*r*r, H, W).
 
     >>> tx.nn.functional.pixel_unshuffle(tx.zeros(1, 2, 6, 8), 2).shape
-    (1, 8, 3, 4)
+    Size([1, 8, 3, 4])
     """
 
     signature = "pixel_unshuffle(input, downscale_factor: int) -> y"
@@ -171,7 +171,7 @@ class UnfoldPatches(Op):
     """The patches of images under a sliding window, a column each (im2col).
 
     >>> tx.nn.functional.unfold(tx.zeros(2, 3, 10, 12), (4, 5)).shape
-    (2, 60, 56)
+    Size([2, 60, 56])
     """
 
     signature = (

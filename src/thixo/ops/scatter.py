@@ -78,7 +78,7 @@ def scatter_samples(s, unique):
 class ScatterSet(Op):
     """A copy of the input with elements replaced: y[index[i][j]][j] = src[i][j] for dim 0.
 
-    >>> tx.ops.scatter_set(tx.zeros(3), 0, tx.tensor([2, 0]), tx.tensor([1.0, 2.0]))
+    >>> tx.scatter_set(tx.zeros(3), 0, tx.tensor([2, 0]), tx.tensor([1.0, 2.0]))
     tensor([2., 0., 1.])
     """
 

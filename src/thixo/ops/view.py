@@ -133,7 +133,7 @@ class Permute(View):
     """The input with its axes in another order.
 
     >>> tx.zeros(2, 3, 5).permute(2, 0, 1).shape
-    (5, 2, 3)
+    Size([5, 2, 3])
     """
 
     signature = "permute(input, dims: ints...) -> input"
@@ -256,7 +256,7 @@ class Squeeze(View):
     """The input without its axes of size 1: all of them, or those named.
 
     >>> tx.zeros(1, 3, 1).squeeze().shape, tx.zeros(1, 3, 1).squeeze(0).shape
-    ((3,), (3, 1))
+    (Size([3]), Size([3, 1]))
     """
 
     signature = "squeeze(input, dim: ints? = None) -> input"
@@ -368,7 +368,7 @@ class Select(View):
 class Slice(View):
     """Every `step`-th element of an axis from `start` up to, not including, `end`.
 
-    >>> tx.ops.slice(tx.arange(6), 0, 1, -1, 2)
+    >>> tx.slice(tx.arange(6), 0, 1, -1, 2)
     tensor([1, 3])
     """
 

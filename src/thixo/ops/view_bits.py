@@ -101,7 +101,7 @@ class ViewAsComplex(View):
 class BitView(View):
     """The same bytes as `grow` smaller elements each, or as elements of `shrink` together.
 
-    >>> tx.ops.bit_view(tx.tensor([1.0]), tx.int8, 4, 1)
+    >>> tx.bit_view(tx.tensor([1.0]), tx.int8, 4, 1)
     tensor([  0,   0, -128,  63], dtype=thixo.int8)
     """
 
@@ -167,7 +167,7 @@ class BitView(View):
 class ViewDType(Composite):
     """The same bytes read as another element type; the last axis changes its size to fit.
 
-    >>> tx.ops.view_dtype(tx.tensor([1.0]), tx.int32)
+    >>> tx.view_dtype(tx.tensor([1.0]), tx.int32)
     tensor([1065353216], dtype=thixo.int32)
     """
 

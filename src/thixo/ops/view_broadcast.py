@@ -15,7 +15,7 @@ class ExpandAs(Composite):
     """The input expanded to the shape of another tensor.
 
     >>> tx.ones(1).expand_as(tx.zeros(2, 3)).shape
-    (2, 3)
+    Size([2, 3])
     """
 
     signature = "expand_as(input, other) -> input"
@@ -64,7 +64,7 @@ class BroadcastTensors(Composite):
     """The tensors, each repeated to the shape they all broadcast to.
 
     >>> [t.shape for t in tx.broadcast_tensors(tx.zeros(3, 1), tx.zeros(2))]
-    [(3, 2), (3, 2)]
+    [Size([3, 2]), Size([3, 2])]
     """
 
     signature = "broadcast_tensors(tensors: tensors...) -> tensors"
@@ -129,7 +129,7 @@ class Atleast3d(Composite):
     """Each tensor with three axes at least: a vector in the middle one, a matrix in the first two.
 
     >>> tx.atleast_3d(tx.zeros(2, 3)).shape, tx.atleast_3d(tx.zeros(2)).shape
-    ((2, 3, 1), (1, 2, 1))
+    (Size([2, 3, 1]), Size([1, 2, 1]))
     """
 
     signature = "atleast_3d(tensors: tensors...) -> tensors"

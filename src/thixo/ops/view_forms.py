@@ -15,7 +15,7 @@ class Flatten(Composite):
     """The axes from `start_dim` to `end_dim` run together into one.
 
     >>> tx.zeros(2, 3, 5).flatten(1).shape
-    (2, 15)
+    Size([2, 15])
     """
 
     signature = "flatten(input, start_dim: int = 0, end_dim: int = -1) -> y"
@@ -62,7 +62,7 @@ class Unflatten(Composite):
     """One axis split into several; one of their sizes may be -1.
 
     >>> tx.zeros(2, 15).unflatten(1, (3, -1)).shape
-    (2, 3, 5)
+    Size([2, 3, 5])
     """
 
     signature = "unflatten(input, dim: int, sizes: ints) -> y"
@@ -120,7 +120,7 @@ class Movedim(Composite):
     """The axes `source` moved to the places `destination`; the others keep their order.
 
     >>> tx.zeros(2, 3, 5).movedim(0, -1).shape
-    (3, 5, 2)
+    Size([3, 5, 2])
     """
 
     signature = "movedim(input, source: ints, destination: ints) -> input"
@@ -160,7 +160,7 @@ class Swapdims(Composite):
     """The input with two axes exchanged.
 
     >>> tx.zeros(2, 3).swapdims(0, 1).shape
-    (3, 2)
+    Size([3, 2])
     """
 
     signature = "swapdims(input, dim0: int, dim1: int) -> input"
@@ -179,7 +179,7 @@ class Swapaxes(Composite):
     """The input with two axes exchanged.
 
     >>> tx.zeros(2, 3).swapaxes(0, 1).shape
-    (3, 2)
+    Size([3, 2])
     """
 
     signature = "swapaxes(input, axis0: int, axis1: int) -> input"
@@ -223,7 +223,7 @@ class AllTransposed(Composite):
     """The input with its axes in reverse order.
 
     >>> tx.zeros(2, 3).T.shape
-    (3, 2)
+    Size([3, 2])
     """
 
     signature = "T(input) -> input"
@@ -245,7 +245,7 @@ class MatrixTransposed(Composite):
     """The input with its last two axes exchanged.
 
     >>> tx.zeros(2, 3, 5).mT.shape
-    (2, 5, 3)
+    Size([2, 5, 3])
     """
 
     signature = "mT(input) -> input"
@@ -294,7 +294,7 @@ class MatrixConjugateTransposed(Composite):
     """Matrices conjugated and transposed.
 
     >>> tx.tensor([[1j, 2.0]]).mH.shape
-    (2, 1)
+    Size([2, 1])
     """
 
     signature = "mH(input) -> y"
@@ -314,7 +314,7 @@ class ConjugateTransposed(Composite):
     """A matrix conjugated and transposed; only for a matrix or a 0-d tensor.
 
     >>> tx.tensor([[1j, 2.0]]).H.shape
-    (2, 1)
+    Size([2, 1])
     """
 
     signature = "H(input) -> y"
@@ -389,7 +389,7 @@ class ViewAs(Composite):
     """The same elements in the shape of another tensor, without a copy.
 
     >>> tx.arange(4).view_as(tx.zeros(2, 2)).shape
-    (2, 2)
+    Size([2, 2])
     """
 
     signature = "view_as(input, other) -> input"
@@ -413,7 +413,7 @@ class ReshapeAs(Composite):
     """The same elements in the shape of another tensor: a view where strides allow it, else a copy.
 
     >>> tx.arange(4).reshape_as(tx.zeros(2, 2)).shape
-    (2, 2)
+    Size([2, 2])
     """
 
     signature = "reshape_as(input, other) -> y"

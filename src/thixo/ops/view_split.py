@@ -324,7 +324,7 @@ class Vsplit(Composite):
     """Pieces one below the other: along axis 0.
 
     >>> [p.shape for p in tx.vsplit(tx.zeros(4, 2), 2)]
-    [(2, 2), (2, 2)]
+    [Size([2, 2]), Size([2, 2])]
     """
 
     signature = "vsplit(input, indices_or_sections: any) -> tensors"
@@ -348,7 +348,7 @@ class Dsplit(Composite):
     """Pieces one behind the other: along axis 2.
 
     >>> [p.shape for p in tx.dsplit(tx.zeros(1, 2, 4), 2)]
-    [(1, 2, 2), (1, 2, 2)]
+    [Size([1, 2, 2]), Size([1, 2, 2])]
     """
 
     signature = "dsplit(input, indices_or_sections: any) -> tensors"

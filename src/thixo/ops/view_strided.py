@@ -54,7 +54,7 @@ class StridedView(View):
     Its gradient collects what overlapping elements receive, so it has to know where the input lies;
     `as_strided` looks that up.
 
-    >>> tx.ops.strided_view(tx.arange(4), (2, 2), (1, 1), 0, (1,), 0)
+    >>> tx.strided_view(tx.arange(4), (2, 2), (1, 1), 0, (1,), 0)
     tensor([[0, 1],
             [1, 2]])
     """
