@@ -74,13 +74,17 @@ def read_sublists(arguments: list[Any]) -> tuple[list[Any], list[Labels], Labels
     operands = arguments[::2]
     for x in operands:
         if not is_tensor(x):
-            raise ArgumentError(f"einsum: needs a tensor before each list of labels, got {describe(x)}")
+            raise ArgumentError(
+                f"einsum: needs a tensor before each list of labels, got {describe(x)}"
+            )
     return operands, [_sublist(x) for x in arguments[1::2]], result
 
 
 def _sublist(labels: Any) -> Labels:
     if not isinstance(labels, (list, tuple)):
-        raise ArgumentError(f"einsum: needs a list of labels after each tensor, got {describe(labels)}")
+        raise ArgumentError(
+            f"einsum: needs a list of labels after each tensor, got {describe(labels)}"
+        )
     for label in labels:
         is_label = isinstance(label, int) and not isinstance(label, bool) and 0 <= label < 52
         if label is not Ellipsis and not is_label:
@@ -173,11 +177,13 @@ def _without_ones(x: Any, labels: Labels, sizes: dict[Any, Any]) -> tuple[Any, L
     return x, labels
 
 
-def _sum_out(x: Any, labels: Labels, needed: set[Any]) -> tuple[Any, Labels]:
+def _sum_out(x: Any, labels: Labels, needed: set[Any], alone: bool = False) -> tuple[Any, Labels]:
     gone = [i for i, label in enumerate(labels) if label not in needed]
     if not gone:
         return x, labels
-    return tx.sum(x, gone, dtype=x.dtype), [label for label in labels if label in needed]
+    # A sum of whole numbers is int64, but a factor of a product keeps its type.
+    total = tx.sum(x, gone, dtype=None if alone else x.dtype)
+    return total, [label for label in labels if label in needed]
 
 
 def _arranged(x: Any, labels: Labels, order: Labels) -> Any:
@@ -222,7 +228,9 @@ def _path(terms: list[Labels], result: Labels, sizes: dict[Any, Any]) -> list[tu
 
 def contract_all(operands: list[Any], terms: list[Labels], result: Labels) -> Any:
     """The sum of products over all labels that are not in the result."""
-    pairs = [_diagonals(x, labels, n) for n, (x, labels) in enumerate(zip(operands, terms, strict=True))]
+    pairs = [
+        _diagonals(x, labels, n) for n, (x, labels) in enumerate(zip(operands, terms, strict=True))
+    ]
     sizes = _sizes([x for x, _ in pairs], [labels for _, labels in pairs])
     pairs = [_without_ones(x, labels, sizes) for x, labels in pairs]
     for step in _path([labels for _, labels in pairs], result, sizes):
@@ -233,7 +241,7 @@ def contract_all(operands: list[Any], terms: list[Labels], result: Labels) -> An
         while taken:
             later = needed.union(*(more for _, more in taken[:-1]))
             x, labels = _contract(x, labels, *taken.pop(), later)
-        pairs.append(_sum_out(x, labels, needed))
+        pairs.append(_sum_out(x, labels, needed, alone=len(operands) == 1))
     ((x, labels),) = pairs
     missing = [label for label in result if label not in labels]  # ellipsis axes nobody had
     for label in missing:
@@ -286,7 +294,9 @@ class Einsum(Composite):
         yield Sample("ij,ij->j", s.real(s.n, s.m), s.real(s.n, s.m))
         yield Sample("...ij,...jk->...ik", s.real(s.b, s.n, s.m), s.real(s.m, s.k))
         yield Sample("i...->...", s.real(s.n, s.m, s.k))
-        yield Sample("ij,jk,kl,l->i", s.real(s.n, s.m), s.real(s.m, s.k), s.real(s.k, s.b), s.real(s.b))
+        yield Sample(
+            "ij,jk,kl,l->i", s.real(s.n, s.m), s.real(s.m, s.k), s.real(s.k, s.b), s.real(s.b)
+        )
         yield Sample("ijk,ljm,i->kl", s.real(s.n, s.m, s.k), s.real(2, s.m, s.b), s.real(s.n))
         yield Sample("ij,jk", s.real(s.n, 0), s.real(0, s.k))
         yield Sample(s.real(s.n, s.m), [0, 1], s.real(s.m, s.k), [1, 2], [2, 0])

@@ -39,9 +39,13 @@ def axes_and_sizes(op: str, input: Any, s: Any, dim: Any) -> tuple[tuple[int, ..
     if dim is not None:
         dims = normalize_dims(tuple(dim), input.ndim, op) if input.ndim else ()
         if dim and input.ndim == 0:
-            raise IndexOutOfRange(f"{op}: dim is {tuple(dim)}, but input, {describe(input)}, has no axes")
+            raise IndexOutOfRange(
+                f"{op}: dim is {tuple(dim)}, but input, {describe(input)}, has no axes"
+            )
         if s is not None and len(s) != len(dims):
-            raise ShapeError(f"{op}: s is {tuple(s)}, dim is {tuple(dim)}; they must be equally long")
+            raise ShapeError(
+                f"{op}: s is {tuple(s)}, dim is {tuple(dim)}; they must be equally long"
+            )
     elif s is not None:
         if len(s) > input.ndim:
             raise ShapeError(f"{op}: s is {tuple(s)}; input, {describe(input)}, has fewer axes")

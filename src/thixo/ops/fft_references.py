@@ -38,6 +38,7 @@ def axes_and_sizes(x: np.ndarray, s: Any, dim: Any) -> tuple[list[int], list[int
 
 
 def fftn(x, s, dim, norm, forward=True):
+    """The sum along one axis after the other."""
     y = x + 0j
     for d, n in zip(*axes_and_sizes(x, s, dim), strict=True):
         y = along(y, n, d, norm, forward)
@@ -45,16 +46,19 @@ def fftn(x, s, dim, norm, forward=True):
 
 
 def ifftn(x, s, dim, norm):
+    """The same with the other sign."""
     return fftn(x, s, dim, norm, forward=False)
 
 
 def rfftn(x, s, dim, norm):
+    """The first half of the last axis of the whole transform."""
     axes, sizes = axes_and_sizes(x, s, dim)
     y = fftn(x, s, dim, norm)
     return np.take(y, range(sizes[-1] // 2 + 1), axes[-1])
 
 
 def irfftn(x, s, dim, norm):
+    """The inverse of the whole spectrum, put together from its half."""
     axes, sizes = axes_and_sizes(x, s, dim)
     last, n = axes[-1], sizes[-1]
     if s is None or s[-1] == -1:
@@ -76,10 +80,12 @@ OTHER_NORM = {None: "forward", "backward": "forward", "forward": "backward", "or
 
 
 def hfftn(x, s, dim, norm):
+    """The inverse of a half spectrum, run forward."""
     return irfftn(np.conj(x), s, dim, OTHER_NORM[norm])
 
 
 def ihfftn(x, s, dim, norm):
+    """The transform of real input, run backward."""
     return rfftn(x, s, dim, OTHER_NORM[norm]).conj()
 
 

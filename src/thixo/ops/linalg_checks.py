@@ -13,9 +13,7 @@ def check_ndim(op: str, name: str, x: Any, ndim: int) -> None:
     """Refuses anything but a vector, matrix or batch of matrices, as `ndim` says."""
     if x.ndim != ndim:
         kind = {1: "a vector", 2: "a matrix", 3: "a batch of matrices"}[ndim]
-        raise ShapeError(
-            f"{op}: {name} is {describe(x)}; it must be {kind}, with {ndim} axes, not {x.ndim}"
-        )
+        raise ShapeError(f"{op}: {name} is {describe(x)}; it must be {kind}, not {x.ndim} axes")
 
 
 def check_matrix(op: str, name: str, x: Any) -> None:
@@ -43,6 +41,14 @@ def check_same_dtype(op: str, **tensors: Any) -> None:
                 f"{op}: dtypes differ: {first} is {describe(x)}, {name} is {describe(y)}; "
                 f"convert one of them"
             )
+
+
+def check_inner(op: str, first: str, a: Any, second: str, b: Any) -> None:
+    """Refuses factors whose inner sizes differ."""
+    if a.shape[-1] != b.shape[0 if b.ndim == 1 else -2]:
+        raise ShapeError(
+            f"{op}: inner sizes differ: {first} is {describe(a)}, {second} is {describe(b)}"
+        )
 
 
 def check_dtype(op: str, name: str, x: Any, allowed: tuple[Any, ...] = FACTORABLE) -> None:

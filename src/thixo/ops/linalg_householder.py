@@ -143,9 +143,7 @@ class Ormqr(Composite):
     Size([2, 2])
     """
 
-    signature = (
-        "ormqr(input, input2, input3, left: bool = True, transpose: bool = False) -> y"
-    )
+    signature = "ormqr(input, input2, input3, left: bool = True, transpose: bool = False) -> y"
     dtypes = FACTORABLE
 
     def compose(input, input2, input3, left, transpose):

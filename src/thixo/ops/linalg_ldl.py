@@ -58,7 +58,9 @@ class LdlFactorEx(Op):
     def kernel(input, hermitian, check_errors):
         LD, pivots, info = routines.ldl_factor(input, hermitian and input.dtype.kind == "c")
         if check_errors:
-            routines.refuse("linalg.ldl_factor", info, "input is singular: block {step} of D is zero")
+            routines.refuse(
+                "linalg.ldl_factor", info, "input is singular: block {step} of D is zero"
+            )
         return LD, pivots, info
 
     def reference(input, hermitian, check_errors):

@@ -78,7 +78,9 @@ class MatrixRank(Op):
         tolerance = 0.0 if tol is None else tol
         if tol is None and (atol is not None or rtol is not None):
             largest = np.linalg.norm(input, 2, axis=(-2, -1))
-            tolerance = np.maximum(0 if atol is None else atol, largest * (0 if rtol is None else rtol))
+            tolerance = np.maximum(
+                0 if atol is None else atol, largest * (0 if rtol is None else rtol)
+            )
         elif tol is None:
             tolerance = None
         return np.asarray(np.linalg.matrix_rank(input, tolerance, hermitian))
@@ -225,7 +227,9 @@ class Lstsq(Op):
         check_matrix(op, "input", input)
         check_same_dtype(op, input=input, b=b)
         if driver is not None and driver not in _DRIVERS:
-            raise ValueRangeError(f"{op}: driver is {driver!r}; it must be one of {', '.join(_DRIVERS)}")
+            raise ValueRangeError(
+                f"{op}: driver is {driver!r}; it must be one of {', '.join(_DRIVERS)}"
+            )
         if not 0 <= input.ndim - b.ndim <= 1 or b.ndim == 0:
             raise ShapeError(
                 f"{op}: input is {describe(input)}, b is {describe(b)}; "
@@ -239,16 +243,14 @@ class Lstsq(Op):
                 f"{op}: sizes differ: input is {describe(input)}, b is {describe(b)}; "
                 f"b must have as many rows as input"
             )
-        lead = broadcast_shapes(
-            input.shape[:-2], b.shape[: -1 if vectors else -2], op=op
-        )
+        lead = broadcast_shapes(input.shape[:-2], b.shape[: -1 if vectors else -2], op=op)
         columns = () if vectors else b.shape[-1:]
         none = (0,)
         sums = m > n and driver not in (None, "gelsy")
         values = driver in ("gelsd", "gelss")
         return (
             Spec((*lead, n, *columns), input.dtype),
-            Spec((*lead, *columns) if sums else none, input.dtype.to_real()),
+            Spec((*lead, *(columns or (1,))) if sums else none, input.dtype.to_real()),
             Spec(none if driver == "gels" else lead, int64),
             Spec((*lead, dim_min(m, n)) if values else none, input.dtype.to_real()),
         )
@@ -267,7 +269,6 @@ class Lstsq(Op):
         sums, rank, values = none, none, none
         if A.shape[-2] > A.shape[-1] and driver not in (None, "gelsy"):
             sums = (np.abs(A @ X - B) ** 2).sum(axis=-2)
-            sums = sums[..., 0] if vectors else sums
         if driver != "gels":
             rank = np.broadcast_to((limit < S).sum(axis=-1), lead).copy()
         if driver in ("gelsd", "gelss"):
@@ -276,16 +277,13 @@ class Lstsq(Op):
 
     def vjp(g_solution, g_residuals, input, b, solution, driver):
         vectors = holds_vectors(input, b)
-        B, X, g = (
-            x.unsqueeze(-1) if vectors else x for x in (b, solution, g_solution)
-        )
+        B, X, g = (x.unsqueeze(-1) if vectors else x for x in (b, solution, g_solution))
         P = tx.linalg.pinv(input)
         g_input, g_b = pinv_rule(tx.matmul(g, mH(B)), input, P), tx.matmul(mH(P), g)
         m, n = input.shape[-2:]
         if driver not in (None, "gelsy") and m > n:
             # At the least squares, moving the solution changes nothing: only A and B count.
-            sums = g_residuals.unsqueeze(-1) if vectors else g_residuals
-            pull = (tx.matmul(input, X) - B) * (2 * sums).unsqueeze(-2)
+            pull = (tx.matmul(input, X) - B) * (2 * g_residuals).unsqueeze(-2)
             g_input, g_b = g_input + tx.matmul(pull, mH(X)), g_b - pull
         return g_input, (g_b.squeeze(-1) if vectors else g_b)
 
@@ -308,7 +306,7 @@ class Lstsq(Op):
         none = np.empty(0)
         return (
             X[..., 0] if vectors else X,
-            none if m <= n or driver in (None, "gelsy") else sums[..., 0] if vectors else sums,
+            none if m <= n or driver in (None, "gelsy") else sums,
             none if driver == "gels" else rank,
             values if driver in ("gelsd", "gelss") else none,
         )

@@ -264,7 +264,7 @@ class LuUnpack(Op):
             U = np.triu(LU_data[..., :k, :])
         return P, L, U
 
-    def vjp_LU_data(g_L, g_U, LU_data_type, unpack_data):
+    def vjp_LU_data(g_L, g_U, LU_data_type, unpack_data):  # noqa: N802
         if not unpack_data:
             return None
         *_, m, n = LU_data_type.shape

@@ -23,7 +23,9 @@ def _check_order(op: str, ord: Any, words: tuple[str, ...] = ()) -> None:
             known = f"; known by name: {', '.join(words)}" if words else ""
             raise ValueRangeError(f"{op}: ord is {ord!r}; it must be a number here{known}")
     elif isinstance(ord, (bool, complex)) or not isinstance(ord, (int, float)):
-        raise ArgumentError(f"{op}: ord is {ord!r}; it must be a number{' or a name' if words else ''}")
+        raise ArgumentError(
+            f"{op}: ord is {ord!r}; it must be a number{' or a name' if words else ''}"
+        )
 
 
 def _computed_in(op: str, input: Any, dtype: Any) -> Any:
@@ -34,7 +36,9 @@ def _computed_in(op: str, input: Any, dtype: Any) -> Any:
         raise DTypeError(f"{op}: dtype is {dtype.name}; it must be floating point or complex")
     if input.dtype.is_complex != dtype.is_complex:
         kind = "complex" if input.dtype.is_complex else "real"
-        raise DTypeError(f"{op}: dtype is {dtype.name}; for input, {describe(input)}, it must be {kind}")
+        raise DTypeError(
+            f"{op}: dtype is {dtype.name}; for input, {describe(input)}, it must be {kind}"
+        )
     narrows = promote_types(input.dtype, dtype) is not dtype
     if narrows:
         raise DTypeError(f"{op}: dtype is {dtype.name}; it would narrow input, {describe(input)}")
@@ -126,12 +130,18 @@ class VectorNorm(Op):
         return tx.sgn(input) * power * scale
 
     def reference(input, ord, dim, keepdim, dtype):
-        dims = tuple(range(input.ndim)) if dim in (None, ()) else tuple(d % max(input.ndim, 1) for d in dim)
+        dims = (
+            tuple(range(input.ndim))
+            if dim in (None, ())
+            else tuple(d % max(input.ndim, 1) for d in dim)
+        )
         dims = dims if input.ndim else ()
         kept = [d for d in range(input.ndim) if d not in dims]
         rows = np.transpose(input, kept + sorted(dims))
-        rows = rows.reshape(*rows.shape[: len(kept)], -1) if rows.size else np.zeros(
-            (*rows.shape[: len(kept)], 0), input.dtype
+        rows = (
+            rows.reshape(*rows.shape[: len(kept)], -1)
+            if rows.size
+            else np.zeros((*rows.shape[: len(kept)], 0), input.dtype)
         )
         result = np.zeros(rows.shape[:-1])
         for where in np.ndindex(result.shape):
@@ -192,7 +202,9 @@ def _matrix_norm(op: str, A: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
 
 def _extreme(op: str, A: Any, values: Any, ord: Any, dim: int) -> Any:
     if values.shape[dim] == 0:
-        raise ShapeError(f"{op}: ord is {ord}, which has no value for an empty matrix, {describe(A)}")
+        raise ShapeError(
+            f"{op}: ord is {ord}, which has no value for an empty matrix, {describe(A)}"
+        )
     return tx.amax(values, dim) if ord > 0 else tx.amin(values, dim)
 
 
@@ -261,7 +273,9 @@ class LinalgNorm(Composite):
         if matrix:
             return _matrix_norm(op, input, ord, (0, 1) if dim is None else dim, keepdim, dtype)
         if isinstance(ord, str):
-            raise ValueRangeError(f"{op}: ord is {ord!r}, a norm of matrices; for vectors it is a number")
+            raise ValueRangeError(
+                f"{op}: ord is {ord!r}, a norm of matrices; for vectors it is a number"
+            )
         return tx.linalg.vector_norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
     def reference(input, ord, dim, keepdim, dtype):
@@ -309,8 +323,10 @@ class Cond(Composite):
             return last / first if p == -2 else first / last
         check_square(op, "input", input)
         inverse, info = tx.linalg.inv_ex(input)
+        regular = info == 0
+        inverse = tx.where(regular.unsqueeze(-1).unsqueeze(-1), inverse, 0)  # no NaNs in its norm
         product = tx.linalg.matrix_norm(input, p) * tx.linalg.matrix_norm(inverse, p)
-        return tx.where(info == 0, product, math.inf)
+        return tx.where(regular, product, math.inf)
 
     def reference(input, p):
         if 0 in input.shape[-2:]:
@@ -326,5 +342,3 @@ class Cond(Composite):
         yield Bad(Sample(s.real(3)), ShapeError, "at least 2 axes")
         yield Bad(Sample(s.real(2, 3), 1), ShapeError, "must be equal")
         yield Bad(Sample(s.real(2, 2), "wrong"), ValueRangeError, "ord is")
-
-

@@ -172,7 +172,9 @@ def _cholesky_by_columns(a: np.ndarray, info: np.ndarray) -> np.ndarray:
             good, stopped = (info == 0) & (head > 0), info > 0
             info[~good & ~stopped] = j + 1
             root = np.sqrt(np.where(good, head, 1))
-            below = (factor[..., j + 1 :, j] - (rest @ row.conj()[..., None])[..., 0]) / root[..., None]
+            below = (factor[..., j + 1 :, j] - (rest @ row.conj()[..., None])[..., 0]) / root[
+                ..., None
+            ]
             factor[..., j, j] = np.where(stopped, factor[..., j, j], np.where(good, root, head))
             factor[..., j + 1 :, j] = np.where(good[..., None], below, factor[..., j + 1 :, j])
     return factor
@@ -202,8 +204,12 @@ def matrix_exp(a: np.ndarray) -> np.ndarray:
     a4 = a2 @ a2
     a6 = a4 @ a2
     c = _PADE
-    odd = a6 @ (c[13] * a6 + c[11] * a4 + c[9] * a2) + c[7] * a6 + c[5] * a4 + c[3] * a2 + c[1] * one
-    even = a6 @ (c[12] * a6 + c[10] * a4 + c[8] * a2) + c[6] * a6 + c[4] * a4 + c[2] * a2 + c[0] * one
+    odd = (
+        a6 @ (c[13] * a6 + c[11] * a4 + c[9] * a2) + c[7] * a6 + c[5] * a4 + c[3] * a2 + c[1] * one
+    )
+    even = (
+        a6 @ (c[12] * a6 + c[10] * a4 + c[8] * a2) + c[6] * a6 + c[4] * a4 + c[2] * a2 + c[0] * one
+    )
     odd = a @ odd
     result, _ = solve(even - odd, even + odd)
     for i in range(int(halvings.max(initial=0))):

@@ -11,7 +11,7 @@ from thixo.ops.rules import conj, is_complex
 
 @cache
 def _result_type(name: str, fields: tuple[str, ...]) -> Any:
-    return namedtuple(name, fields)  # noqa: PYI024  (its fields are known at run time only)
+    return namedtuple(name, fields)
 
 
 def named(operation: str, **results: Any) -> Any:
@@ -23,7 +23,7 @@ def named(operation: str, **results: Any) -> Any:
     return _result_type(operation, tuple(results))(*results.values())
 
 
-def mH(x: Any) -> Any:
+def mH(x: Any) -> Any:  # noqa: N802  (as tensors call it)
     """The conjugate transpose of each matrix."""
     return conj(x).mT
 

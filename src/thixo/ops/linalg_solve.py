@@ -81,9 +81,7 @@ class SolveEx(Op):
     tensor([[2.]])
     """
 
-    signature = (
-        "solve_ex(A, B, *, left: bool = True, check_errors: bool = False) -> (result, info)"
-    )
+    signature = "solve_ex(A, B, *, left: bool = True, check_errors: bool = False) -> (result, info)"
     namespace = "linalg"
     dtypes = FACTORABLE
     nondifferentiable = ("info",)
@@ -100,7 +98,7 @@ class SolveEx(Op):
             _singular("linalg.solve", info)
         return (x[..., 0] if vectors else x if left else x.mT), info
 
-    def vjp_A(g_result, A, B_type, result, left):
+    def vjp_A(g_result, A, B_type, result, left):  # noqa: N802
         if not left:
             return -tx.matmul(mH(result), tx.linalg.solve_ex(mH(A), g_result, left=False).result)
         if not holds_vectors(A, B_type):
@@ -108,7 +106,7 @@ class SolveEx(Op):
         g = tx.linalg.solve_ex(mH(A), g_result.unsqueeze(-1)).result
         return -g * conj(result).unsqueeze(-2)
 
-    def vjp_B(g_result, A, B_type, left):
+    def vjp_B(g_result, A, B_type, left):  # noqa: N802
         if not holds_vectors(A, B_type):
             return tx.linalg.solve_ex(mH(A), g_result, left=left).result
         return tx.linalg.solve_ex(mH(A), g_result.unsqueeze(-1)).result.squeeze(-1)

@@ -24,6 +24,7 @@ from thixo.ops.rules import is_complex
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import dim_min, hint_of
 
+
 def _check_driver(op: str, driver: Any) -> None:
     if driver is not None:
         raise ValueRangeError(f"{op}: driver is {driver!r}; drivers are for CUDA, leave it None")
@@ -51,7 +52,12 @@ def _slow_svd(A, full_matrices):
 def _unsigned(U, S, Vh):
     """Free of signs and phases; columns beyond the singular values are any basis of what is left."""
     k = S.shape[-1]
-    return abs(U[..., :, :k]), S, abs(Vh[..., :k, :]), (U[..., :, :k] * S[..., None, :]) @ Vh[..., :k, :]
+    return (
+        abs(U[..., :, :k]),
+        S,
+        abs(Vh[..., :k, :]),
+        (U[..., :, :k] * S[..., None, :]) @ Vh[..., :k, :],
+    )
 
 
 class LinalgSvd(Op):
@@ -84,7 +90,9 @@ class LinalgSvd(Op):
         k = S.shape[-1]
         U, g_U, Vh, g_Vh = U[..., :k], g_U[..., :k], Vh[..., :k, :], g_Vh[..., :k, :]
         UgU, VgV = tx.matmul(mH(U), g_U), tx.matmul(Vh, mH(g_Vh))
-        apart = differences(S) * (S.unsqueeze(-1) + S.unsqueeze(-2))  # s_j^2 - s_i^2 off the diagonal
+        apart = differences(S) * (
+            S.unsqueeze(-1) + S.unsqueeze(-2)
+        )  # s_j^2 - s_i^2 off the diagonal
         left = ratio(off_diagonal(skew(UgU)), apart)
         right = ratio(off_diagonal(skew(VgV)), apart)
         middle = scale_columns(left, S) + scale_rows(S, right) + tx.diag_embed(g_S)
@@ -248,7 +256,9 @@ class SvdLowrank(Composite):
 
         # With all values asked for, the approximation is exact.
         yield Sample(full_rank(s, s.n + s.m, s.n), q=s.n, after=unsigned)
-        yield Sample(full_rank(s, s.b, s.n, s.n + s.m), q=s.n, M=s.real(s.n, s.n + s.m), after=unsigned)
+        yield Sample(
+            full_rank(s, s.b, s.n, s.n + s.m), q=s.n, M=s.real(s.n, s.n + s.m), after=unsigned
+        )
 
     def bad(s):
         yield Bad(Sample(s.real(3)), ShapeError, "at least 2 axes")
@@ -269,9 +279,7 @@ class PcaLowrank(Composite):
     Size([3, 2])
     """
 
-    signature = (
-        "pca_lowrank(A, q: int? = None, center: bool = True, niter: int = 2) -> (U, S, V)"
-    )
+    signature = "pca_lowrank(A, q: int? = None, center: bool = True, niter: int = 2) -> (U, S, V)"
     dtypes = FACTORABLE
     random = True
     method = False

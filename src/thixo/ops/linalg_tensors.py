@@ -85,7 +85,9 @@ class Tensorsolve(Composite):
     def samples(s):
         yield Sample(regular(s, 6, 6).reshape(2, 3, 6), s.real(2, 3))
         yield Sample(regular(s, 6, 6).reshape(2, 3, 3, 2), s.real(2, 3))
-        yield Sample(np.moveaxis(regular(s, 6, 6).reshape(2, 3, 6), 2, 0).copy(), s.real(2, 3), dims=0)
+        yield Sample(
+            np.moveaxis(regular(s, 6, 6).reshape(2, 3, 6), 2, 0).copy(), s.real(2, 3), dims=0
+        )
 
     def bad(s):
         yield Bad(Sample(s.real(2, 3, 4), s.real(2, 3)), ShapeError, "as many elements")

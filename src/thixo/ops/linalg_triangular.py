@@ -29,9 +29,7 @@ class SolveTriangular(Op):
             [0.]])
     """
 
-    signature = (
-        "solve_triangular(input, B, *, upper: bool, left: bool = True, unitriangular: bool = False) -> X"
-    )
+    signature = "solve_triangular(input, B, *, upper: bool, left: bool = True, unitriangular: bool = False) -> X"
     namespace = "linalg"
     dtypes = FACTORABLE
 
@@ -59,7 +57,7 @@ class SolveTriangular(Op):
         cut = 1 if unitriangular else 0
         return tx.triu(g, cut) if upper else tx.tril(g, -cut)
 
-    def vjp_B(g, input, upper, left, unitriangular):
+    def vjp_B(g, input, upper, left, unitriangular):  # noqa: N802
         return _back_substituted(g, input, upper, left, unitriangular)
 
     def reference(input, B, upper, left, unitriangular):

@@ -75,7 +75,9 @@ class Matmul(Op):
             return input * g if g.ndim == 0 else input.unsqueeze(-1) * g.unsqueeze(-2)
         if len(other_type.shape) == 1:
             return tx.matmul(g.flatten(), tx.flatten(input, 0, -2))
-        if len(other_type.shape) == 2 and input.ndim > 2:  # the sum over the batch is in the product
+        if (
+            len(other_type.shape) == 2 and input.ndim > 2
+        ):  # the sum over the batch is in the product
             return tx.matmul(tx.flatten(input, 0, -2).mT, tx.flatten(g, 0, -2))
         return tx.matmul(input.mT, g)
 

@@ -25,7 +25,9 @@ _PAD_MODES = ("constant", "reflect", "replicate", "circular")
 
 def _check_window(op: str, window: Any, n_fft: int, win_length: int) -> None:
     if not 0 < win_length <= n_fft:
-        raise ValueRangeError(f"{op}: win_length is {win_length}; it must be from 1 to n_fft={n_fft}")
+        raise ValueRangeError(
+            f"{op}: win_length is {win_length}; it must be from 1 to n_fft={n_fft}"
+        )
     if window is not None and (window.ndim != 1 or window.shape[0] != win_length):
         raise ShapeError(
             f"{op}: window is {describe(window)}; it must be a vector of win_length={win_length}"
@@ -122,7 +124,14 @@ class Stft(Composite):
         yield Sample(s.real(s.n + 8), 4, center=False, onesided=False, return_complex=True)
         yield Sample(s.real(s.n + 8), 4, pad_mode="constant", return_complex=True)
         yield Sample(
-            s.real(s.n + 8), 8, 2, 4, window, center=False, align_to_window=True, return_complex=True
+            s.real(s.n + 8),
+            8,
+            2,
+            4,
+            window,
+            center=False,
+            align_to_window=True,
+            return_complex=True,
         )
         if not s.dtype.is_complex:
             yield Sample(s.real(s.n + 8), 4, return_complex=False)
@@ -131,12 +140,23 @@ class Stft(Composite):
         yield Bad(Sample(s.real(2, 2, 9), 4, return_complex=True), ShapeError, "1 or 2 axes")
         yield Bad(Sample(s.real(9), 0, return_complex=True), ValueRangeError, "n_fft is 0")
         yield Bad(Sample(s.real(9), 4, 0, return_complex=True), ValueRangeError, "hop_length is 0")
-        yield Bad(Sample(s.real(9), 4, 1, 5, return_complex=True), ValueRangeError, "win_length is 5")
-        yield Bad(Sample(s.real(9), 4, window=s.real(3), return_complex=True), ShapeError, "window is")
+        yield Bad(
+            Sample(s.real(9), 4, 1, 5, return_complex=True), ValueRangeError, "win_length is 5"
+        )
+        yield Bad(
+            Sample(s.real(9), 4, window=s.real(3), return_complex=True), ShapeError, "window is"
+        )
 
 
 def _check_stft(
-    input: Any, n_fft: int, hop: int, width: int, window: Any, center: bool, pad_mode: str, align: Any
+    input: Any,
+    n_fft: int,
+    hop: int,
+    width: int,
+    window: Any,
+    center: bool,
+    pad_mode: str,
+    align: Any,
 ) -> None:
     if input.ndim not in (1, 2):
         raise ShapeError(f"stft: input is {describe(input)}; it must have 1 or 2 axes")
@@ -283,7 +303,9 @@ def _check_istft(
         )
     _check_window("istft", window, n_fft, width)
     if not 0 < hop <= width:
-        raise ValueRangeError(f"istft: hop_length is {hop}; it must be from 1 to win_length={width}")
+        raise ValueRangeError(
+            f"istft: hop_length is {hop}; it must be from 1 to win_length={width}"
+        )
     if return_complex and onesided:
         raise ValueRangeError("istft: return_complex=True needs whole spectra, onesided=False")
     if not return_complex and window is not None and window.dtype.is_complex:
