@@ -8,6 +8,7 @@ from thixo.dtype import bool as bool_
 from thixo.errors import ArgumentError, DTypeError, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
+from thixo.ops.create import fill_type
 from thixo.ops.create_options import check_memory_format
 from thixo.ops.loops import build
 from thixo.ops.samples import Bad, Sample
@@ -169,8 +170,8 @@ class Fill(Op):
             raise ShapeError(
                 f"fill: value must be a number or a 0-d tensor, value is {describe(value)}"
             )
-        if isinstance(value, complex) and not input.dtype.is_complex:
-            raise DTypeError(f"fill: the complex {value} does not fit in {describe(input)}")
+        if not hasattr(value, "dtype"):
+            fill_type("fill", value, input.dtype)
         return Spec(tuple(input.shape), input.dtype)
 
     def kernel(input, value):
@@ -193,6 +194,7 @@ class Fill(Op):
 
     def bad(s):
         yield Bad(Sample(s.real(2), s.real(1)), ShapeError, "a 0-d tensor")
+        yield Bad(Sample(s.real(2), 1j), DTypeError, "does not fit")
 
 
 class Zero(Composite):

@@ -4,7 +4,8 @@ import math
 
 import numpy as np
 
-from thixo.dtype import get_default_dtype, int64, result_type, type_of_number
+from thixo.dtype import bool as bool_
+from thixo.dtype import complex64, get_default_dtype, iinfo, int64, result_type, type_of_number
 from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops.base import Creation, Spec
 from thixo.ops.create_options import check_options, check_size
@@ -105,8 +106,15 @@ def fill_type(operation, fill_value, dtype):
     own = type_of_number(fill_value)
     if dtype is None:
         return own
+    if dtype is bool_:
+        return dtype
     if own.is_complex and not dtype.is_complex:
         raise DTypeError(f"{operation}: the complex {fill_value} does not fit in {dtype.name}")
+    if dtype.is_integer and not isinstance(fill_value, Dim):
+        limits = iinfo(dtype)
+        # A negative number wraps in an unsigned type, as a conversion would have it.
+        if not -limits.max - 1 <= fill_value <= limits.max:
+            raise ValueRangeError(f"{operation}: {fill_value} does not fit in {dtype.name}")
     return dtype
 
 
@@ -189,9 +197,21 @@ class Eye(Creation):
         yield Bad(Sample(2, -1), ValueRangeError, "cannot be negative")
 
 
-def arange_bounds(start, end):
-    """arange(end) starts at 0."""
-    return (0, start) if end is None else (start, end)
+def arange_bounds(start, end, step, dtype):
+    """Start, end and step: arange(end) starts at 0, and int64 cuts off all fractions first."""
+    if end is None:
+        start, end = 0, start
+    bounds = [0 if start is None else start, end, step]
+    if end is None or any(isinstance(b, complex) for b in bounds):
+        raise ArgumentError(f"arange: needs real numbers and at least an end, got {bounds}")
+    if all(map(is_whole, bounds)):
+        return bounds
+    bounds = [float(b) for b in bounds]
+    if not all(map(math.isfinite, bounds)):
+        raise ValueRangeError(
+            "arange: needs finite numbers, got start {}, end {}, step {}".format(*bounds)
+        )
+    return [int(b) for b in bounds] if dtype is int64 else bounds
 
 
 def is_whole(number):
@@ -207,41 +227,36 @@ class Arange(Creation):
     """
 
     signature = (
-        "arange(start: scalar = 0, end: scalar? = None, step: scalar = 1, *, dtype: dtype? = None, "
-        "layout: any? = None, device: device? = None, requires_grad: bool = False, "
-        "pin_memory: bool = False) -> y"
+        "arange(start: scalar? = None, end: scalar? = None, step: scalar = 1, *, "
+        "dtype: dtype? = None, layout: any? = None, device: device? = None, "
+        "requires_grad: bool = False, pin_memory: bool = False) -> y"
     )
 
-    def infer(start=0, end=None, step=1, dtype=None, layout=None, device=None, *options):
+    def infer(start=None, end=None, step=1, dtype=None, layout=None, device=None, *options):
         check_options("arange", device, layout)
-        start, end = arange_bounds(start, end)
-        whole = is_whole(start) and is_whole(end) and is_whole(step)
-        if not whole:
-            start, end, step = float(start), float(end), float(step)
-            if not (math.isfinite(start) and math.isfinite(end)) or math.isnan(step):
-                raise ValueRangeError(
-                    f"arange: needs finite numbers, got start {start}, end {end}, step {step}"
-                )
+        if dtype is not None and not (dtype.is_integer or dtype.is_floating_point):
+            raise DTypeError(f"arange: needs a dtype of integers or floats, got {dtype.name}")
+        start, end, step = arange_bounds(start, end, step, dtype)
         if step == 0:
             raise ValueRangeError("arange: step must not be 0")
-        up = step > 0
-        if start is not end and (start > end if up else start < end):
+        if start is not end and (start > end if step > 0 else start < end):
             raise ValueRangeError(
                 f"arange: steps of {step} do not lead from {start} to {end}; step needs the other sign"
             )
-        count = -((start - end) // step) if whole else math.ceil((end - start) / step)
-        return Spec((count,), dtype or (int64 if whole else get_default_dtype()))
+        if is_whole(start):
+            return Spec((-((start - end) // step),), dtype or int64)
+        return Spec((math.ceil((end - start) / step),), dtype or get_default_dtype())
 
-    def kernel(start=0, end=None, step=1, dtype=None, *options):
-        start, end = arange_bounds(start, end)
-        if is_whole(start) and is_whole(end) and is_whole(step):
+    def kernel(start=None, end=None, step=1, dtype=None, *options):
+        start, end, step = arange_bounds(start, end, step, dtype)
+        if is_whole(start):
             return np.arange(start, end, step, np.int64)
-        count = math.ceil((float(end) - float(start)) / float(step))
+        count = math.ceil((end - start) / step)
         if dtype is not None and dtype.is_integer:
             return int(start) + np.arange(count) * int(step)
-        return float(start) + np.arange(count) * float(step)
+        return start + np.arange(count) * step
 
-    def reference(start=0, end=None, step=1, dtype=None, *options):
+    def reference(start=None, end=None, step=1, dtype=None, *options):
         if end is None:
             start, end = 0, start
         values = []
@@ -263,6 +278,8 @@ class Arange(Creation):
             yield Sample(0, 6, 2, dtype=s.dtype)
 
     def bad(s):
+        yield Bad(Sample(), ArgumentError, "at least an end")
+        yield Bad(Sample(3, dtype=complex64), DTypeError, "integers or floats")
         yield Bad(Sample(0, 3, 0), ValueRangeError, "step must not be 0")
         yield Bad(Sample(0, -3, 2), ValueRangeError, "do not lead from 0 to -3")
         yield Bad(Sample(0, math.inf), ValueRangeError, "finite")
@@ -282,6 +299,8 @@ def space_type(operation, start, end, steps, dtype):
         default = default.to_complex()
     if dtype is None:
         return default
+    if dtype is bool_:
+        raise DTypeError(f"{operation}: needs a dtype of numbers, got bool")
     if default.is_complex and not dtype.is_complex:
         raise DTypeError(f"{operation}: complex bounds do not fit in {dtype.name}")
     return dtype

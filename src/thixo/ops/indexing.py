@@ -249,10 +249,10 @@ class IndexGet(Op):
     method = False
 
     def infer(input, indices, axes=None):
-        return Spec(indexed_shape("getitem", input, indices), input.dtype)
+        return Spec(indexed_shape("index", input, indices), input.dtype)
 
     def kernel(input, indices, axes=None):
-        return np.array(input[checked_indices("getitem", input.shape, indices, axes)])
+        return np.array(input[checked_indices("index", input.shape, indices, axes)])
 
     def vjp_input(g, input_type, indices, axes):
         return tx.index_set(g.new_zeros(input_type.shape), indices, g, True, axes)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from thixo import _core
-from thixo.dtype import FLOATS, float64, int64
+from thixo.dtype import FLOATS, finfo, float64, int64
 from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Creation, Op, Spec
@@ -74,7 +74,11 @@ class Rand(Creation):
         if dtype.is_complex:
             parts = uniform_array((*size, 2), numpy_type(dtype.to_real()), generator)
             return parts[..., 0] + 1j * parts[..., 1]
-        return uniform_array(size, numpy_type(dtype), generator)
+        draws = uniform_array(size, numpy_type(dtype), generator)
+        if dtype.itemsize == 2:  # cut off what does not fit: rounding would give 1 at times
+            step = np.float32(finfo(dtype).eps / 2)
+            draws = np.floor(draws / step) * step
+        return draws
 
     def reference(size, *options):
         return drawn(size)
