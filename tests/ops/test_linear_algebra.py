@@ -77,10 +77,10 @@ def test_linear_algebra_errors_are_caught_by_their_base():
         tx.linalg.inv(tx.zeros(2, 2))
 
 
-def test_a_matrix_of_nans_is_refused_or_answered_with_nans():
-    with pytest.raises(LinearAlgebraError, match="linalg.eig: .*NaNs"):
+def test_a_matrix_of_nans_is_refused():
+    with pytest.raises(LinearAlgebraError, match=r"linalg\.eig: .*NaNs"):
         tx.linalg.eig(tx.full((3, 3), float("nan")))
-    with pytest.raises(LinearAlgebraError, match="linalg.svd: .*NaNs"):
+    with pytest.raises(LinearAlgebraError, match=r"linalg\.svd: .*NaNs"):
         tx.linalg.svd(tx.full((3, 3), float("nan")))
 
 
