@@ -3,7 +3,19 @@
 import numpy as np
 
 from thixo.device import as_device, device
-from thixo.dtype import ALL, DType, as_dtype, complex128, float16, float32, float64, int64
+from thixo.dtype import (
+    ALIASES,
+    ALL,
+    BY_NAME,
+    BY_SHORT,
+    DType,
+    as_dtype,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int64,
+)
 from thixo.dtype import bool as bool_
 from thixo.errors import ArgumentError, DTypeError, ShapeError, describe
 from thixo.ops import public as tx
@@ -297,9 +309,28 @@ class To(Composite):
 
 def is_device(value):
     """Whether a value names a place for tensors."""
-    if isinstance(value, device):
-        return True
-    return isinstance(value, str) and value.split(":")[0] in ("cpu", "cuda", "mps", "xpu", "meta")
+    if isinstance(value, str):
+        return not any(value in names for names in (BY_NAME, BY_SHORT, ALIASES))
+    return isinstance(value, device)
+
+
+class Cpu(Composite):
+    """The tensor in the memory of the CPU; itself if it is there.
+
+    >>> tx.ones(1).cpu().device
+    device(type='cpu')
+    """
+
+    signature = "cpu(input, memory_format: any? = None) -> y"
+    method_only = True
+
+    def compose(input, memory_format):
+        return tx.to(input, device="cpu", memory_format=memory_format)
+
+    def reference(input, memory_format=None):
+        return input.copy()
+
+    samples = Clone.samples
 
 
 class TypeAs(Composite):

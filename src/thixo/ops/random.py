@@ -46,6 +46,11 @@ def numpy_type(dtype):
     return np.dtype(np.float32) if dtype.itemsize == 2 else dtype.numpy
 
 
+def seed_of(generator):
+    """A seed from the stream, for what NumPy's generator draws."""
+    return [int(b) % 2**64 for b in stream(generator).bits64(2)]
+
+
 def drawn(shape):
     """A stand-in for the reference of a random operator: its values are not compared."""
     return np.zeros(shape)
@@ -293,9 +298,7 @@ class Poisson(Op):
         rates = np.asarray(input, np.float64)
         if rates.size and not rates.min() >= 0:
             raise ValueRangeError(f"poisson: rates cannot be negative, got {rates.min()}")
-        # NumPy's generator does the drawing, seeded from the stream.
-        seed = [int(b) % 2**64 for b in stream(generator).bits64(2)]
-        return np.random.default_rng(seed).poisson(rates).astype(np.float64)
+        return np.random.default_rng(seed_of(generator)).poisson(rates).astype(np.float64)
 
     def vjp(g):
         return no_gradient(g)
@@ -308,6 +311,45 @@ class Poisson(Op):
 
     def bad(s):
         yield Bad(Sample(s.array([-1.0])), ValueRangeError, "cannot be negative")
+
+
+class Binomial(Op):
+    """Random counts of successes among `count` trials with probability `prob` each.
+
+    >>> tx.binomial(tx.tensor([3.0]), tx.tensor([1.0]))
+    tensor([3.])
+    """
+
+    signature = "binomial(count, prob, generator: generator? = None) -> y"
+    dtypes = FLOATS
+    random = True
+    method = False
+
+    def infer(count, prob, generator=None):
+        if count.dtype is not prob.dtype:
+            raise DTypeError(
+                f"binomial: count and prob must have one dtype, count is {describe(count)}, "
+                f"prob is {describe(prob)}"
+            )
+        return Spec(broadcast_shapes(count.shape, prob.shape, op="binomial"), count.dtype)
+
+    def kernel(count, prob, generator=None):
+        if np.any(~(count >= 0)) or np.any(~((prob >= 0) & (prob <= 1))):
+            raise ValueRangeError("binomial: needs counts of at least 0 and prob between 0 and 1")
+        drawing = np.random.default_rng(seed_of(generator))
+        return drawing.binomial(count.astype(np.int64), prob).astype(np.float64)
+
+    def vjp(g):
+        return no_gradient(g), no_gradient(g)
+
+    def reference(count, prob, generator=None):
+        return drawn(np.broadcast_shapes(count.shape, prob.shape))
+
+    def samples(s):
+        yield Sample(s.array([1, 2, 3]), s.real(s.n, 3, low=0.1, high=0.9))
+
+    def bad(s):
+        yield Bad(Sample(s.array([1.0]), s.array([1.5])), ValueRangeError, "between 0 and 1")
 
 
 class Multinomial(Op):

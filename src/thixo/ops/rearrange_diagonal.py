@@ -9,7 +9,7 @@ from thixo.ops.base import Composite, Creation, Op, Spec
 from thixo.ops.create_options import check_options
 from thixo.ops.loops import build
 from thixo.ops.samples import Bad, Sample
-from thixo.shape import normalize_dim, numel
+from thixo.shape import contiguous_strides, dim_min, normalize_dim, numel
 
 
 def matrices_type(operation, input):
@@ -266,6 +266,50 @@ class Diagflat(Composite):
         yield Sample(s.real(s.n), 2)
         yield Sample(s.real())
         yield Sample(s.real(0), -1)
+
+
+class FillDiagonal(Composite):
+    """The input with one number on the main diagonal, where all indices are equal.
+
+    With wrap=True the diagonal of a tall matrix starts again below its end.
+
+    >>> tx.zeros(2, 3).fill_diagonal_(5)
+    tensor([[5., 0., 0.],
+            [0., 5., 0.]])
+    """
+
+    signature = "fill_diagonal(input, fill_value: scalar, wrap: bool = False) -> y"
+    inplace = True
+    method = False
+
+    def compose(input, fill_value, wrap):
+        shape = tuple(input.shape)
+        if input.ndim < 2 or (input.ndim > 2 and any(n != shape[0] for n in shape)):
+            raise ShapeError(
+                f"fill_diagonal_: needs a matrix, or more axes of one size, input is {describe(input)}"
+            )
+        step = sum(contiguous_strides(shape))
+        count = numel(shape)
+        if not wrap and input.ndim == 2:
+            count = dim_min(count, shape[1] * shape[1])
+        index = tx.arange(0, count, step)
+        value = tx.full((index.shape[0],), fill_value, dtype=input.dtype)
+        return tx.put(input, index, value)
+
+    def reference(input, fill_value, wrap=False):
+        result = np.array(input)
+        np.fill_diagonal(result, fill_value, wrap)
+        return result
+
+    def samples(s):
+        yield Sample(s.real(s.n, s.m), 1)
+        yield Sample(s.real(s.n + 5, 2), 1)
+        yield Sample(s.real(7, 2), 1, wrap=True)
+        yield Sample(s.real(s.n, s.n, s.n), 1)
+
+    def bad(s):
+        yield Bad(Sample(s.real(3), 1), ShapeError, "needs a matrix")
+        yield Bad(Sample(s.real(2, 2, 3), 1), ShapeError, "more axes of one size")
 
 
 class Trace(Composite):

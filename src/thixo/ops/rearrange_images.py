@@ -20,6 +20,7 @@ class PixelShuffle(Composite):
 
     signature = "pixel_shuffle(input, upscale_factor: int) -> y"
     namespace = "nn.functional"
+    aliases = ("pixel_shuffle",)
 
     def compose(input, upscale_factor):
         r = upscale_factor
@@ -67,6 +68,7 @@ class PixelUnshuffle(Composite):
 
     signature = "pixel_unshuffle(input, downscale_factor: int) -> y"
     namespace = "nn.functional"
+    aliases = ("pixel_unshuffle",)
 
     def compose(input, downscale_factor):
         r = downscale_factor
@@ -117,6 +119,7 @@ class ChannelShuffle(Composite):
 
     signature = "channel_shuffle(input, groups: int) -> y"
     namespace = "nn.functional"
+    aliases = ("channel_shuffle",)
 
     def compose(input, groups):
         if groups < 1:

@@ -160,6 +160,24 @@ class SplitWithSizes(Composite):
         yield Bad(Sample(s.real(3), (1, 1)), ShapeError, "add up to axis 0")
 
 
+class UnsafeSplitWithSizes(Composite):
+    """Pieces of the given sizes, each a tensor of its own.
+
+    >>> tx.unsafe_split_with_sizes(tx.arange(4), [1, 3])
+    (tensor([0]), tensor([1, 2, 3]))
+    """
+
+    signature = "unsafe_split_with_sizes(input, split_sizes: ints, dim: int = 0) -> tensors"
+
+    def compose(input, split_sizes, dim):
+        d = split_axis("unsafe_split_with_sizes", input, dim)
+        pieces = given_parts("unsafe_split_with_sizes", input, d, split_sizes)
+        return tuple(tx.clone(p) for p in pieces)
+
+    reference = SplitWithSizes.reference
+    samples = SplitWithSizes.samples
+
+
 class Chunk(Composite):
     """At most `chunks` pieces of one size, the last maybe smaller.
 
