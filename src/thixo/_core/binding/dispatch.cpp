@@ -59,16 +59,10 @@ static void attach(const Operator& op, const Ref<Node>& node, Results& results) 
   }
 }
 
-// A declaration's own check of its arguments. Operators with native loops need none for the arguments
-// those loops take, which are the defaults.
-static void run_check(const Operator& op, PyObject* const* slots) {
-  if (!op.check) return;
-  bool defaults = op.has_loops;
-  for (size_t i = 0; defaults && i < op.params.size(); ++i) {
-    const Param& p = op.params[i];
-    defaults = p.kind == Kind::Tensor || p.kind == Kind::Operand || slots[i] == p.fallback.get();
-  }
-  if (!defaults) Object::own(PyObject_Vectorcall(op.check.get(), slots, op.params.size(), nullptr));
+// A declaration's own check of its arguments. Operators with native loops are checked when a loop does not
+// take the call (see evaluate_pointwise): the loops' arguments need none.
+static void run_check(const Operator& op, PyObject* const* slots, bool traced) {
+  if (op.check && (traced || !op.has_loops)) check_arguments(op, slots);
 }
 
 // ---- in place: compute, write into the first argument, give it a new history
@@ -126,7 +120,7 @@ static PyObject* call_inplace(const Operator& op, Slots& slots) {
   PyObject* const* args = slots.items.data();
   if (!is_tensor(args[0])) raise(ErrorKind::Argument, op.name + ": its first argument must be a Tensor");
   Ref<Tensor> self = ref_of(args[0]);
-  run_check(op, args);
+  run_check(op, args, meets_symbols(op, args));
   if (op.base_kind == OpKind::Composite || (op.rules.empty() && modes.grad && touches_tape(op, args))) {
     // Compute out of place, then copy. What is recorded on the way must not see its input overwritten.
     PyObject* copied[kMaxParams];
@@ -182,10 +176,11 @@ static PyObject* call(const Operator& op, Slots& slots) {
     return PyObject_Vectorcall(op.compose.get(), args, op.params.size(), nullptr);
   }
   if (op.kind == OpKind::Inplace) return call_inplace(op, slots);
-  run_check(op, args);
+  bool traced = meets_symbols(op, args);
+  run_check(op, args, traced);
   bool records = wants_tape(op, args);
   Ref<Node> node = records ? begin_record(op, args, nullptr) : Ref<Node>();
-  Results results = meets_symbols(op, args) ? trace(op, args) : evaluate(op, op.kind, args);
+  Results results = traced ? trace(op, args) : evaluate(op, op.kind, args);
   if (modes.inference)
     for (auto& t : results) t->inference = true;
   if (node) attach(op, node, results);

@@ -43,6 +43,10 @@ bool meets_symbols(const Operator& op, PyObject* const* slots) {
   return false;
 }
 
+void check_arguments(const Operator& op, PyObject* const* slots) {
+  Object::own(PyObject_Vectorcall(op.check.get(), slots, op.params.size(), nullptr));
+}
+
 // ---- pointwise
 
 namespace {
@@ -204,6 +208,7 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
     return {out};
   }
 
+  if (op.check && op.has_loops) check_arguments(op, slots);
   // NumPy runs the declaration's scalar function. Half types are computed in float32.
   DType wide = is_half(compute) ? DType::F32 : compute;
   std::vector<Object> arrays;

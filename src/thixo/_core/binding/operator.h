@@ -85,6 +85,7 @@ Results evaluate(const Operator& op, OpKind kind, PyObject* const* slots);
 Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* into);
 Results evaluate_generic(const Operator& op, PyObject* const* slots);
 Results evaluate_view(const Operator& op, PyObject* const* slots);
+void check_arguments(const Operator& op, PyObject* const* slots);
 bool meets_symbols(const Operator& op, PyObject* const* slots);
 
 // ---- the tape

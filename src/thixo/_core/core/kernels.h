@@ -5,7 +5,7 @@
 
 namespace thixo {
 
-// Native loop of a pointwise operator ("add", "mul", "tanh") for a dtype; nullptr if there is none.
+// Native loop of a pointwise operator ("add", "sub", "mul", "true_divide", "neg", "tanh") for a dtype; nullptr if there is none.
 Loop find_loop(const char* op, DType dtype);
 
 // Elements that one thread takes at a time: loops of fewer elements run on the calling thread.

@@ -102,47 +102,9 @@ inline void build(Nest& nest, const Array* arrays, int any_count) {
   }
 }
 
-// Elements [begin, end) in the nest's order.
 template <int N>
 void run_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
-  const int count = N ? N : nest.count, ndim = nest.ndim;
-  char* at[kMaxOperands];
-  for (int k = 0; k < count; ++k) at[k] = nest.data[k];
-  if (ndim == 1) {
-    for (int k = 0; k < count; ++k) at[k] += begin * nest.strides[0][k];
-    loop(at, nest.strides[0], end - begin);
-    return;
-  }
-  int64_t index[kMaxDims];
-  if (begin == 0) {
-    for (int d = 0; d < ndim; ++d) index[d] = 0;
-  } else {
-    int64_t rest = begin;
-    for (int d = 0; d < ndim; ++d) {
-      index[d] = rest % nest.sizes[d];
-      rest /= nest.sizes[d];
-      for (int k = 0; k < count; ++k) at[k] += index[d] * nest.strides[d][k];
-    }
-  }
-  const int64_t inner = nest.sizes[0];
-  int64_t left = end - begin;
-  for (;;) {
-    const int64_t n = std::min(inner - index[0], left);
-    loop(at, nest.strides[0], n);
-    left -= n;
-    if (left == 0) return;
-    // to the start of the row, then one step in the first dimension that has a step left
-    if (index[0]) {
-      for (int k = 0; k < count; ++k) at[k] -= index[0] * nest.strides[0][k];
-      index[0] = 0;
-    }
-    for (int d = 1; d < ndim; ++d) {
-      for (int k = 0; k < count; ++k) at[k] += nest.strides[d][k];
-      if (++index[d] < nest.sizes[d]) break;
-      for (int k = 0; k < count; ++k) at[k] -= nest.sizes[d] * nest.strides[d][k];
-      index[d] = 0;
-    }
-  }
+  walk_rows<N>(nest, begin, end, loop);
 }
 
 constexpr int64_t kTile = 32;

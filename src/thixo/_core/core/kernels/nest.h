@@ -1,5 +1,6 @@
 // The loop nest of a strided kernel: dimensions without size 1, merged where memory allows.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "../array.h"
@@ -27,5 +28,49 @@ void build_nest(Nest& nest, const Array* arrays, int count);
 // Run over everything, in chunks of about `grain` elements on the thread pool; in square tiles
 // where an operand lies transposed to the result.
 void run_nest(const Nest& nest, Loop loop, int64_t grain);
+
+// Call row(pointers, strides, n) for the rows that make up elements [begin, end), in the nest's order.
+// N is the number of operands where it is known, so that short loops over them unroll; else 0.
+template <int N, class Row>
+void walk_rows(const Nest& nest, int64_t begin, int64_t end, Row&& row) {
+  const int count = N ? N : nest.count, ndim = nest.ndim;
+  char* at[kMaxOperands];
+  for (int k = 0; k < count; ++k) at[k] = nest.data[k];
+  if (ndim == 1) {
+    for (int k = 0; k < count; ++k) at[k] += begin * nest.strides[0][k];
+    row(at, nest.strides[0], end - begin);
+    return;
+  }
+  int64_t index[kMaxDims];
+  if (begin == 0) {
+    for (int d = 0; d < ndim; ++d) index[d] = 0;
+  } else {
+    int64_t rest = begin;
+    for (int d = 0; d < ndim; ++d) {
+      index[d] = rest % nest.sizes[d];
+      rest /= nest.sizes[d];
+      for (int k = 0; k < count; ++k) at[k] += index[d] * nest.strides[d][k];
+    }
+  }
+  const int64_t inner = nest.sizes[0];
+  int64_t left = end - begin;
+  for (;;) {
+    const int64_t n = std::min(inner - index[0], left);
+    row(at, nest.strides[0], n);
+    left -= n;
+    if (left == 0) return;
+    // to the start of the row, then one step in the first dimension that has a step left
+    if (index[0]) {
+      for (int k = 0; k < count; ++k) at[k] -= index[0] * nest.strides[0][k];
+      index[0] = 0;
+    }
+    for (int d = 1; d < ndim; ++d) {
+      for (int k = 0; k < count; ++k) at[k] += nest.strides[d][k];
+      if (++index[d] < nest.sizes[d]) break;
+      for (int k = 0; k < count; ++k) at[k] -= nest.sizes[d] * nest.strides[d][k];
+      index[d] = 0;
+    }
+  }
+}
 
 }  // namespace thixo

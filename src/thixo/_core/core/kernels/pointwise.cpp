@@ -1,4 +1,4 @@
-// The pointwise loops that must exist before any kernel is compiled: add, mul and tanh.
+// The pointwise loops that must exist before any kernel is compiled: arithmetic and tanh.
 #include <cstring>
 
 #include "../kernels.h"
@@ -25,6 +25,43 @@ struct Add {
       return T(a.real() + b.real(), a.imag() + b.imag());
     } else {
       return a + b;
+    }
+  }
+};
+
+struct Sub {
+  template <class T>
+  static T apply(T a, T b) {
+    if constexpr (kIsHalf<T>) {
+      return T(static_cast<float>(a) - static_cast<float>(b));
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
+    } else {
+      return a - b;
+    }
+  }
+};
+
+struct Divide {
+  template <class T>
+  static T apply(T a, T b) {
+    if constexpr (kIsHalf<T>) {
+      return T(static_cast<float>(a) / static_cast<float>(b));
+    } else {
+      return a / b;
+    }
+  }
+};
+
+struct Neg {
+  template <class T>
+  static T apply(T a) {
+    if constexpr (kIsHalf<T>) {
+      return T(-static_cast<float>(a));
+    } else if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(Wrapping<T>{0} - static_cast<Wrapping<T>>(a));
+    } else {
+      return -a;
     }
   }
 };
@@ -114,6 +151,27 @@ void unary_loop(char* const* pointers, const int64_t* strides, int64_t n) {
   }
 }
 
+struct FindSub {
+  template <class T>
+  Loop operator()() const {
+    if constexpr (kIsBool<T>) return nullptr;
+    else return binary_loop<T, Sub>;
+  }
+};
+struct FindNeg {
+  template <class T>
+  Loop operator()() const {
+    if constexpr (kIsBool<T>) return nullptr;
+    else return unary_loop<T, Neg>;
+  }
+};
+struct FindDivide {
+  template <class T>
+  Loop operator()() const {
+    if constexpr (std::is_floating_point_v<T> || kIsHalf<T>) return binary_loop<T, Divide>;
+    else return nullptr;
+  }
+};
 struct FindTanh {
   template <class T>
   Loop operator()() const {
@@ -130,6 +188,9 @@ struct FindTanh {
 Loop find_loop(const char* op, DType dtype) {
   if (!std::strcmp(op, "add")) return visit(dtype, []<class T>() -> Loop { return binary_loop<T, Add>; });
   if (!std::strcmp(op, "mul")) return visit(dtype, []<class T>() -> Loop { return binary_loop<T, Mul>; });
+  if (!std::strcmp(op, "sub")) return visit(dtype, FindSub{});
+  if (!std::strcmp(op, "true_divide")) return visit(dtype, FindDivide{});
+  if (!std::strcmp(op, "neg")) return visit(dtype, FindNeg{});
   if (!std::strcmp(op, "tanh")) return visit(dtype, FindTanh{});
   return nullptr;
 }
