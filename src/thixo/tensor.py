@@ -14,7 +14,14 @@ from thixo import _core
 from thixo._core import Tensor
 from thixo.device import as_device
 from thixo.dtype import DType, from_numpy_dtype, get_default_dtype
-from thixo.errors import ArgumentError, AutogradError, DTypeError, ShapeError, describe
+from thixo.errors import (
+    ArgumentError,
+    AutogradError,
+    DTypeError,
+    ShapeError,
+    ValueRangeError,
+    describe,
+)
 from thixo.ops import base as _base  # noqa: F401  (tells the core where operators are)
 from thixo.ops import public
 from thixo.printing import format_tensor, set_printoptions, tensor_text
@@ -89,7 +96,7 @@ def asarray(
     else:
         made = as_tensor(obj, dtype, device)
     if copy is False and not _shares(made, obj):
-        raise ArgumentError(f"asarray: copy=False, but {describe(obj)} can only be had by copying")
+        raise ValueRangeError(f"asarray: copy=False, but {describe(obj)} can only be had by copying")
     return made.requires_grad_() if requires_grad else made
 
 
@@ -366,6 +373,13 @@ def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
     return array_api
 
 
+def _to_device(self: Tensor, device: Any, /, *, stream: Any = None) -> Tensor:
+    """This tensor on a device: the Array API standard's name for `to(device)`."""
+    if stream is not None:
+        raise ArgumentError(f"to_device: the CPU has no streams, got {stream!r}")
+    return self.to(device)
+
+
 # ---- copies
 
 
@@ -447,6 +461,7 @@ def _attach() -> None:
         "__contains__": lambda self, value: bool((self == value).any()),
         "__rdiv__": _reversed("div"),
         "__array_namespace__": _array_namespace,
+        "to_device": _to_device,
         "register_hook": _register_hook,
         "register_post_accumulate_grad_hook": _register_after_hook,
         "retain_grad": _retain_grad,
