@@ -22,9 +22,9 @@ from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.create import fill_type
 from thixo.ops.create_options import check_memory_format
+from thixo.ops.layout import broadcasts_to
 from thixo.ops.loops import build
 from thixo.ops.samples import Bad, Sample
-from thixo.shape import broadcast_shapes
 
 
 def converted(array, dtype):
@@ -139,7 +139,7 @@ class Copy(Op):
 
     def infer(input, src, non_blocking=False):
         shape = tuple(input.shape)
-        if hasattr(src, "shape") and broadcast_shapes(shape, src.shape, op="copy_") != shape:
+        if hasattr(src, "shape") and not broadcasts_to(src.shape, shape):
             raise ShapeError(
                 f"copy_: src must broadcast to the tensor it is written to, which is "
                 f"{describe(input)}, src is {describe(src)}"
@@ -148,6 +148,9 @@ class Copy(Op):
 
     def kernel(input, src, non_blocking=False):
         return converted(np.broadcast_to(src, input.shape), input.dtype)
+
+    def vjp_input(g):
+        return tx.zeros_like(g)
 
     def vjp_src(g):
         return g  # summed to the shape of src by the tape
@@ -163,7 +166,7 @@ class Copy(Op):
         yield Sample(s.real(), s.real())
 
     def bad(s):
-        yield Bad(Sample(s.real(2), s.real(3)), ShapeError, "do not broadcast")
+        yield Bad(Sample(s.real(2), s.real(3)), ShapeError, "must broadcast to the tensor")
         yield Bad(Sample(s.real(2), s.real(2, 2)), ShapeError, "must broadcast to the tensor")
 
 

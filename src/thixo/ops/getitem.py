@@ -22,7 +22,9 @@ from thixo.errors import (
     describe,
 )
 from thixo.ops import public as tx
-from thixo.shape import Dim, broadcast_shapes, shape_text
+from thixo.ops.indexing import joint_shape
+from thixo.ops.layout import broadcasts_to
+from thixo.shape import Dim, shape_text
 
 Tensor = Any
 
@@ -67,7 +69,7 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         tx.masked_fill_(found.view, tx.reshape(mask, (*mask.shape, *rest)), value)
         return
     order, tensors, axes, back = arrangement(found)
-    target = tx.permute(found.view, order)
+    target = in_order(found.view, order)
     tx.index_set_(target, tensors, to_front(value, target, tensors, back), False, axes)
 
 
@@ -87,10 +89,10 @@ def index_put(x: Tensor, indices: Any, values: Tensor, accumulate: bool) -> Tens
             f"values is {describe(values)}"
         )
     order, tensors, axes, back = arrangement(found)
-    target = tx.permute(found.view, order)
+    target = in_order(found.view, order)
     values = to_front(values, target, tensors, back)
     written = tx.index_set(target, tensors, values, accumulate, axes)
-    return tx.permute(written, tuple(order.index(d) for d in range(len(order))))
+    return in_order(written, tuple(order.index(d) for d in range(len(order))))
 
 
 # ---- reading an index
@@ -289,10 +291,15 @@ def arrangement(found: Picks) -> tuple[tuple[int, ...], list[Tensor], tuple[int,
     return (*axes, *rest), [t for _, t in found.picks], tuple(axes), axes[0] if neighbours else 0
 
 
+def in_order(x: Tensor, order: tuple[int, ...]) -> Tensor:
+    """x with its axes in another order, or x itself if that is its own."""
+    return x if order == tuple(range(len(order))) else tx.permute(x, order)
+
+
 def pick(found: Picks) -> Tensor:
     """The elements that the index tensors name."""
     order, tensors, axes, back = arrangement(found)
-    y = tx.index_get(tx.permute(found.view, order), tensors, axes)
+    y = tx.index_get(in_order(found.view, order), tensors, axes)
     new = y.ndim - (len(order) - len(axes))  # axes that the index tensors bring
     if back == 0:
         return y
@@ -302,13 +309,13 @@ def pick(found: Picks) -> Tensor:
 
 def to_front(value: Tensor, target: Tensor, tensors: list[Tensor], back: int) -> Tensor:
     """A value for x[index] with the axes of the index tensors moved to the front."""
-    first = broadcast_shapes(*(t.shape for t in tensors), op="setitem")
+    first = joint_shape("setitem", tensors)
     rest = tuple(target.shape[len(tensors) :])
     value = without_leading_ones(value, len(first) + len(rest))
     if back == 0 or value.ndim == 0:
         return value
     shape = (*rest[:back], *first, *rest[back:])
-    if broadcast_shapes(value.shape, shape, op="setitem") != shape:
+    if not broadcasts_to(value.shape, shape):
         raise ShapeError(
             f"setitem: the value must broadcast to {shape_text(shape)}, value is {describe(value)}"
         )

@@ -17,6 +17,7 @@ from thixo.ops.index_checks import (
     unique_index,
 )
 from thixo.ops.indexing import checked_indices, indexed_shape
+from thixo.ops.layout import broadcasts_to
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import broadcast_shapes, numel
 
@@ -201,7 +202,7 @@ class IndexSet(Op):
     def infer(input, indices, values, accumulate=False, axes=None):
         shape = indexed_shape("setitem", input, indices)
         require_same_dtype("setitem", input, values, "values")
-        if broadcast_shapes(shape, values.shape, op="setitem") != shape:
+        if not broadcasts_to(tuple(values.shape), shape):
             raise ShapeError(
                 f"setitem: values must broadcast to the elements they replace, "
                 f"[{','.join(map(str, shape))}], values is {describe(values)}"

@@ -17,7 +17,7 @@ from thixo.ops.index_checks import (
 )
 from thixo.ops.loops import build, replaced
 from thixo.ops.samples import Bad, Sample
-from thixo.shape import broadcast_shapes, normalize_dim, numel
+from thixo.shape import broadcast_shapes, normalize_dim, numel, same
 
 
 class Gather(Op):
@@ -290,8 +290,16 @@ def indexed_shape(operation, input, indices):
         )
     for index in indices:
         require_index(operation, index)
-    first = broadcast_shapes(*(i.shape for i in indices), op=operation)
-    return (*first, *input.shape[len(indices) :])
+    return (*joint_shape(operation, indices), *input.shape[len(indices) :])
+
+
+def joint_shape(operation, indices):
+    """The shape that index tensors broadcast to; equal ones decide nothing about their sizes."""
+    shapes = [tuple(i.shape) for i in indices]
+    first = shapes[0]
+    if all(len(s) == len(first) and all(map(same, s, first)) for s in shapes):
+        return first
+    return broadcast_shapes(*shapes, op=operation)
 
 
 def checked_indices(operation, shape, indices, axes):

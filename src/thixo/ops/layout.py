@@ -5,7 +5,7 @@ from typing import Any
 
 from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError
 from thixo.ops.base import Spec
-from thixo.shape import contiguous_strides, dim_max, dim_min, numel, shape_text
+from thixo.shape import contiguous_strides, dim_max, dim_min, numel, same, shape_text
 
 Geometry = tuple[tuple[Any, ...], tuple[Any, ...], Any]  # shape, strides, offset
 
@@ -106,6 +106,19 @@ def _bound(value: Any, size: Any) -> Any:
     if value < 0:
         return dim_max(value + size, 0)
     return dim_min(value, size)
+
+
+def broadcasts_to(shape: Sequence[Any], target: Sequence[Any]) -> bool:
+    """Whether a tensor of one shape can be repeated to fill another.
+
+    >>> broadcasts_to((1, 3), (4, 2, 3)), broadcasts_to((2, 3), (3,))
+    (True, False)
+    """
+    extra = len(target) - len(shape)
+    return extra >= 0 and all(
+        same(n, wanted) or n == 1 or n == wanted
+        for n, wanted in zip(shape, target[extra:], strict=True)
+    )
 
 
 def position(index: Any, size: Any, operation: str, dim: int) -> Any:

@@ -7,6 +7,7 @@ import numpy as np
 from thixo.errors import ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
+from thixo.ops.layout import broadcasts_to
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import broadcast_shapes, shape_text
 
@@ -168,10 +169,7 @@ class SumToSize(Composite):
     def compose(input, size):
         shape = tuple(input.shape)
         extra = len(shape) - len(size)
-        fits = extra >= 0 and all(
-            n is have or n == 1 or n == have for n, have in zip(size, shape[extra:], strict=True)
-        )
-        if not fits:
+        if not broadcasts_to(size, shape):
             raise ShapeError(
                 f"sum_to_size: {shape_text(size)} must broadcast to the input's shape, "
                 f"input is {describe(input)}"
