@@ -1,3 +1,20 @@
-"""Building networks: modules, their parameters and the functions beneath them."""
+"""Building networks: modules with parameters, the functions beneath them, initialisation, utilities."""
 
-from thixo.nn import functional as functional
+from thixo.nn import attention, functional, init, modules, parallel, parameter, utils
+from thixo.nn.modules import *  # noqa: F403
+from thixo.nn.parallel import DataParallel
+from thixo.nn.parameter import Buffer, Parameter
+
+__all__ = [
+    *modules.__all__,
+    "Buffer",
+    "DataParallel",
+    "Parameter",
+    "attention",
+    "functional",
+    "init",
+    "modules",
+    "parallel",
+    "parameter",
+    "utils",
+]

@@ -20,7 +20,7 @@ def _keep(running: Any, batch: Any, momentum: float) -> None:
 
 
 def _unbiased(var: Any, count: Any) -> Any:
-    return var * (count / (count - 1)) if count != 1 else var * float("nan")
+    return var * count / (count - 1)
 
 
 def _check_statistics(op: str, input: Any, mean: Any, var: Any, needed: bool) -> None:
@@ -77,6 +77,8 @@ class BatchNorm(Composite):
     dtypes = FLOATS
 
     def compose(input, running_mean, running_var, weight, bias, training, momentum, eps):
+        if input.ndim == 1 and not is_symbolic(input.shape[0]) and input.shape[0] == 0:
+            return input.clone()  # nothing at all, which PyTorch takes without an axis of channels
         if training:
             check_channels("batch_norm", input, 2)
             count = numel(input.shape[d] for d in (0, *range(2, input.ndim)))

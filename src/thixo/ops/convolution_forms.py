@@ -284,7 +284,7 @@ class ConvTranspose3d(Composite):
     """Transposed convolution of volumes.
 
     >>> tx.nn.functional.conv_transpose3d(tx.ones(1, 1, 1, 1, 1), tx.ones(1, 1, 2, 2, 2)).shape
-    (1, 1, 2, 2, 2)
+    Size([1, 1, 2, 2, 2])
     """
 
     signature = (

@@ -91,7 +91,7 @@ class FractionalMaxPool2d(Composite):
     """The largest value of windows whose places are drawn at random (Graham, 2014).
 
     >>> tx.nn.functional.fractional_max_pool2d(tx.ones(1, 4, 4), 2, output_size=3).shape
-    (1, 3, 3)
+    Size([1, 3, 3])
     """
 
     signature = (
@@ -125,7 +125,7 @@ class FractionalMaxPool3d(Composite):
     """The largest value of boxes whose places are drawn at random.
 
     >>> tx.nn.functional.fractional_max_pool3d(tx.ones(1, 4, 4, 4), 2, output_ratio=0.5).shape
-    (1, 2, 2, 2)
+    Size([1, 2, 2, 2])
     """
 
     signature = (

@@ -152,7 +152,7 @@ class CosineEmbeddingLoss(Composite):
 
 
 def _check_labelled(op: str, input: Any, target: Any) -> None:
-    if input.ndim not in (1, 2) or input.shape[-1] == 0:
+    if input.ndim > 2 or (input.ndim and input.shape[-1] == 0):
         raise ShapeError(
             f"{op}: input is {describe(input)}; it must be (classes) or (batch, classes), with at "
             f"least one class"
@@ -181,8 +181,8 @@ class MultiMarginLoss(Composite):
         if weight is not None and weight.ndim != 1:
             raise ShapeError(f"{op}: weight is {describe(weight)}; it must have one dimension")
         _check_labelled(op, input, target)
-        classes = input.shape[-1]
-        one = input.ndim == 1
+        one = input.ndim < 2
+        classes = input.shape[-1] if input.ndim else 1
         fits = target.numel() == 1 if one else tuple(target.shape) == tuple(input.shape[:1])
         if not fits or target.ndim > 1:
             raise ShapeError(
@@ -193,7 +193,7 @@ class MultiMarginLoss(Composite):
             raise DTypeError(f"{op}: target is {describe(target)}; class numbers must be int64")
         if weight is not None and weight.shape[0] != classes:
             raise ShapeError(f"{op}: weight is {describe(weight)}; there are {classes} classes")
-        x = input.unsqueeze(0) if one else input
+        x = input.reshape(1, classes) if one else input
         right = target.reshape(-1, 1) if one else target.unsqueeze(1)
         lack = tx.clamp(margin - x.gather(1, right) + x, min=0)
         if p == 2:
@@ -202,7 +202,7 @@ class MultiMarginLoss(Composite):
             lack = lack * weight.index_select(0, right.flatten()).unsqueeze(1)
         wrong = tx.arange(classes, device=x.device) != right
         loss = tx.where(wrong, lack, 0).sum(1) / classes
-        return reduced(loss.reshape(target.shape) if one else loss, reduction)
+        return reduced(loss.reshape(tuple(target.shape)) if one else loss, reduction)
 
     reference = slow.multi_margin_loss
 
@@ -249,14 +249,17 @@ class MultilabelMarginLoss(Composite):
             )
         if target.dtype != int64:
             raise DTypeError(f"{op}: target is {describe(target)}; class numbers must be int64")
-        one = input.ndim == 1
-        x, t = (input.unsqueeze(0), target.unsqueeze(0)) if one else (input, target)
+        one = input.ndim < 2
+        classes = input.shape[-1] if input.ndim else 1
+        x, t = input, target
+        if one:
+            x, t = input.reshape(1, classes), target.reshape(1, classes)
         listed = (t < 0).to(int64).cumsum(1) == 0
         labels = tx.where(listed, t, 0)
         is_label = tx.zeros_like(t).scatter_add(1, labels, listed.to(int64)) > 0
         lack = tx.clamp(1 - x.gather(1, labels).unsqueeze(2) + x.unsqueeze(1), min=0)
         counts = listed.unsqueeze(2) & ~is_label.unsqueeze(1)  # (sample, label, class)
-        loss = tx.where(counts, lack, 0).sum((1, 2)) / input.shape[-1]
+        loss = tx.where(counts, lack, 0).sum((1, 2)) / classes
         return reduced(loss.squeeze(0) if one else loss, reduction)
 
     reference = slow.multilabel_margin_loss

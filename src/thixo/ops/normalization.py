@@ -195,7 +195,7 @@ class RmsNorm(Composite):
     """Divide each sample by the root of its mean square over the last axes, then scale.
 
     >>> tx.nn.functional.rms_norm(tx.tensor([[3.0, -3.0]]), [2])
-    tensor([[ 1.0000, -1.0000]])
+    tensor([[ 1., -1.]])
     """
 
     signature = "rms_norm(input, normalized_shape: ints, weight = None, eps: float? = None) -> y"
