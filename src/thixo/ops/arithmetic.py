@@ -440,7 +440,9 @@ class Lerp(Pointwise):
 
     def check(input, end, weight):
         if input.dtype not in Lerp.dtypes:
-            raise DTypeError(f"lerp: input is {describe(input)}; it must be floating-point or complex")
+            raise DTypeError(
+                f"lerp: input is {describe(input)}; it must be floating-point or complex"
+            )
         if input.dtype is not end.dtype:
             raise DTypeError(
                 f"lerp: input is {describe(input)}, end is {describe(end)}; they must be of one dtype"

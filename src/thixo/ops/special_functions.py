@@ -158,7 +158,7 @@ class LogNdtr(Pointwise):
     """Logarithm of ndtr(input), which does not underflow.
 
     >>> tx.special.log_ndtr(tx.tensor([0.0, -40.0]))
-    tensor([  -0.6931, -804.6085])
+    tensor([-6.9315e-01, -8.0461e+02])
     """
 
     signature = "log_ndtr(input) -> y"
