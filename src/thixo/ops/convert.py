@@ -1,5 +1,7 @@
 """Tensors converted and copied: cast, to, clone, contiguous, copy_, fill."""
 
+from typing import Any
+
 import numpy as np
 
 from thixo.device import as_device, device
@@ -27,7 +29,7 @@ from thixo.ops.loops import build
 from thixo.ops.samples import Bad, Sample
 
 
-def converted(array, dtype):
+def converted(array: np.ndarray, dtype: Any) -> np.ndarray:
     """An array in another NumPy dtype: a fraction is cut off, an imaginary part dropped."""
     if np.iscomplexobj(array) and dtype.kind not in "cb":
         array = array.real
@@ -310,7 +312,7 @@ class To(Composite):
         yield Bad(Sample(s.real(2), 1.5), ArgumentError, "needs a dtype")
 
 
-def is_device(value):
+def is_device(value: Any) -> bool:
     """Whether a value names a place for tensors."""
     if isinstance(value, str):
         return not any(value in names for names in (BY_NAME, BY_SHORT, ALIASES))

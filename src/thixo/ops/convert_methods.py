@@ -1,6 +1,10 @@
 """Conversions by method: x.float(), x.long() and so on. The module's names of these are d"""
 
+from collections.abc import Iterator
+from typing import Any
+
 from thixo.dtype import (
+    DType,
     bfloat16,
     complex64,
     complex128,
@@ -18,23 +22,23 @@ from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.convert import Cast
 from thixo.ops.create_options import check_memory_format
-from thixo.ops.samples import Sample
+from thixo.ops.samples import Maker, Sample
 
 
-def conversion(input, dtype, memory_format):
+def conversion(input: Any, dtype: DType, memory_format: Any) -> Any:
     """The tensor itself if it has the dtype already, else a copy that does."""
     check_memory_format(dtype.name, memory_format)
     return input if input.dtype is dtype else tx.cast(input, dtype)
 
 
-def small_values(s):
+def small_values(s: Maker) -> Iterator[Sample]:
     """Values that every dtype holds."""
     yield Sample(s.positive(s.n, s.m))
     yield Sample(s.positive())
     yield Sample(s.positive(0))
 
 
-def rounded_values(s):
+def rounded_values(s: Maker) -> Iterator[Sample]:
     """The same for a dtype that rounds float64, which finite differences would see as steps."""
     for sample in small_values(s):
         sample.grad = False

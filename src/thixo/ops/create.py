@@ -1,11 +1,20 @@
 """Tensors from sizes and numbers: zeros, ones, full, arange, linspace, eye."""
 
 import math
+from typing import Any
 
 import numpy as np
 
+from thixo.dtype import (
+    DType,
+    complex64,
+    get_default_dtype,
+    iinfo,
+    int64,
+    result_type,
+    type_of_number,
+)
 from thixo.dtype import bool as bool_
-from thixo.dtype import complex64, get_default_dtype, iinfo, int64, result_type, type_of_number
 from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops.base import Creation, Spec
 from thixo.ops.create_options import check_options, check_size
@@ -101,7 +110,7 @@ class Empty(Creation):
     bad = Zeros.bad
 
 
-def fill_type(operation, fill_value, dtype):
+def fill_type(operation: str, fill_value: Any, dtype: DType | None) -> DType:
     """The dtype of a filled tensor: the given one, or what the number becomes by itself."""
     own = type_of_number(fill_value)
     if dtype is None:
@@ -155,7 +164,7 @@ class Full(Creation):
             yield Bad(Sample((2,), 1j, dtype=s.dtype), DTypeError, "does not fit")
 
 
-def filled(size, fill_value, dtype):
+def filled(size: Any, fill_value: Any, dtype: Any) -> np.ndarray:
     """An array of one number; integers wrap as a conversion would."""
     if dtype.kind in "iu":
         number = np.array(fill_value)
@@ -197,7 +206,7 @@ class Eye(Creation):
         yield Bad(Sample(2, -1), ValueRangeError, "cannot be negative")
 
 
-def arange_bounds(start, end, step, dtype):
+def arange_bounds(start: Any, end: Any, step: Any, dtype: DType | None) -> list[Any]:
     """Start, end and step: arange(end) starts at 0, and int64 cuts off all fractions first."""
     if end is None:
         start, end = 0, start
@@ -214,7 +223,7 @@ def arange_bounds(start, end, step, dtype):
     return [int(b) for b in bounds] if dtype is int64 else bounds
 
 
-def is_whole(number):
+def is_whole(number: Any) -> bool:
     """Whether a number is an integer or a symbolic size."""
     return isinstance(number, int | np.integer | Dim)
 
@@ -285,7 +294,7 @@ class Arange(Creation):
         yield Bad(Sample(0, math.inf), ValueRangeError, "finite")
 
 
-def space_type(operation, start, end, steps, dtype):
+def space_type(operation: str, start: Any, end: Any, steps: Any, dtype: DType | None) -> DType:
     """The dtype of linspace and logspace, their arguments checked."""
     for name, value in (("start", start), ("end", end)):
         if getattr(value, "ndim", 0) != 0:
@@ -306,7 +315,7 @@ def space_type(operation, start, end, steps, dtype):
     return dtype
 
 
-def spaced(start, end, steps, whole):
+def spaced(start: Any, end: Any, steps: int, whole: bool) -> np.ndarray:
     """Evenly spaced numbers, computed from both ends so that each is met exactly."""
     start, end = (np.asarray(v)[()] for v in (start, end))
     if whole:

@@ -1,17 +1,23 @@
 """Tensors with the type of another: zeros_like, new_zeros, empty_strided and their kin."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
+from thixo.dtype import DType
 from thixo.errors import ShapeError, ValueRangeError
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.create_options import check_memory_format
-from thixo.ops.samples import Bad, Sample
+from thixo.ops.samples import Bad, Maker, Sample
 from thixo.ops.view_strided import check_window, extent
 from thixo.shape import normalize_dims
 
 
-def options(input, dtype, layout, device, requires_grad):
+def options(
+    input: Any, dtype: DType | None, layout: Any, device: Any, requires_grad: bool
+) -> dict[str, Any]:
     """The options of a new tensor; what is not given is as the input's."""
     return {
         "dtype": dtype or input.dtype,
@@ -21,7 +27,7 @@ def options(input, dtype, layout, device, requires_grad):
     }
 
 
-def like_samples(s):
+def like_samples(s: Maker) -> Iterator[Sample]:
     """Tensors of every shape, alone and with another dtype."""
     yield Sample(s.real(s.n, s.m))
     yield Sample(s.real())
@@ -125,7 +131,7 @@ class FullLike(Composite):
         yield Sample(s.real(0, s.n), 1)
 
 
-def new_samples(s):
+def new_samples(s: Maker) -> Iterator[Sample]:
     """Sizes of every sort."""
     yield Sample(s.real(s.n), (s.n, s.m))
     yield Sample(s.real(), ())

@@ -1,19 +1,22 @@
 """What all indexing operators check: index dtypes, shapes and bounds."""
 
+from typing import Any
+
 import numpy as np
 
 from thixo.dtype import DType, int64
 from thixo.errors import DTypeError, IndexOutOfRange, ShapeError, describe
+from thixo.ops.samples import Maker
 from thixo.shape import normalize_dim
 
 
-def require_index(operation, index, name="index"):
+def require_index(operation: str, index: Any, name: str = "index") -> None:
     """Refuse an index tensor that does not hold integers."""
     if not index.dtype.is_integer:
         raise DTypeError(f"{operation}: {name} must hold integers, {name} is {describe(index)}")
 
 
-def require_same_dtype(operation, input, other, name):
+def require_same_dtype(operation: str, input: Any, other: Any, name: str) -> None:
     """Refuse a source whose elements would have to be converted silently."""
     if isinstance(other.dtype, DType) and other.dtype is not input.dtype:
         raise DTypeError(
@@ -22,7 +25,9 @@ def require_same_dtype(operation, input, other, name):
         )
 
 
-def checked_index(operation, index, size, axis, negative=False):
+def checked_index(
+    operation: str, index: np.ndarray, size: int, axis: int | None, negative: bool = False
+) -> np.ndarray:
     """An index array as int64, counted from the front; the first one out of range is named."""
     index = np.asarray(index).astype(np.int64, copy=False)
     if index.size == 0:
@@ -36,7 +41,7 @@ def checked_index(operation, index, size, axis, negative=False):
     return index + size * (index < 0) if least < 0 else index
 
 
-def check_along(operation, input, dim, index):
+def check_along(operation: str, input: Any, dim: int, index: Any) -> int:
     """The axis of gather and scatter; the index must fit inside the input on all other axes."""
     d = normalize_dim(dim, input.ndim, operation)
     require_index(operation, index)
@@ -50,7 +55,9 @@ def check_along(operation, input, dim, index):
     return d
 
 
-def check_inside(operation, inner, outer, name, except_dim=None):
+def check_inside(
+    operation: str, inner: Any, outer: Any, name: str, except_dim: int | None = None
+) -> None:
     """Refuse an index that is larger than another tensor on some axis."""
     if any(isinstance(n, int) and n == 0 for n in inner.shape):
         return
@@ -62,7 +69,7 @@ def check_inside(operation, inner, outer, name, except_dim=None):
             )
 
 
-def check_lines(operation, input, dim, index):
+def check_lines(operation: str, input: Any, dim: int, index: Any) -> int:
     """The axis of index_select and its kin, whose index is a vector (or 0-d)."""
     d = normalize_dim(dim, input.ndim, operation)
     require_index(operation, index)
@@ -71,19 +78,19 @@ def check_lines(operation, input, dim, index):
     return d
 
 
-def at_least_1d(array):
+def at_least_1d(array: np.ndarray) -> np.ndarray:
     """A 0-d array as one with a single element."""
     return array.reshape(1) if array.ndim == 0 else array
 
 
-def grid(index, dim):
+def grid(index: np.ndarray, dim: int) -> tuple[np.ndarray, ...]:
     """Index arrays that walk every element of `index`, with its values on axis `dim`."""
     places = list(np.ogrid[tuple(slice(n) for n in index.shape)])
     places[dim] = index
     return tuple(places)
 
 
-def add_lines(target, index, lines):
+def add_lines(target: np.ndarray, index: np.ndarray, lines: np.ndarray) -> None:
     """target[index] += lines along the first axis, repeated indices added one after the other."""
     if index.size == 0:
         return
@@ -95,7 +102,7 @@ def add_lines(target, index, lines):
         target[places] += np.add.reduceat(lines[order], starts, axis=0, dtype=target.dtype)
 
 
-def unique_index(s, *shape, dim):
+def unique_index(s: Maker, *shape: Any, dim: int) -> np.ndarray:
     """A sample index without repeats along an axis."""
     values = np.argsort(np.asarray(s.distinct(*shape)).real, axis=dim)
     return s._wrap(values, shape, int64)

@@ -1,5 +1,7 @@
 """Copies with elements written by index: index_add, index_copy, index_put, put, masked_scatter."""
 
+from typing import Any
+
 import numpy as np
 
 from thixo.dtype import bool as bool_
@@ -22,7 +24,7 @@ from thixo.ops.samples import Bad, Sample
 from thixo.shape import broadcast_shapes, numel
 
 
-def check_source(operation, input, d, index, source):
+def check_source(operation: str, input: Any, d: int, index: Any, source: Any) -> None:
     """The source of index_add and its kin: one slice for each index, shaped as the input's."""
     require_same_dtype(operation, input, source, "source")
     count = index.shape[0] if index.ndim else 1

@@ -1,5 +1,8 @@
 """Elements read by index: gather, index_select, take, masked_select and the general index_get."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from thixo.dtype import bool as bool_
@@ -282,7 +285,7 @@ class IndexGet(Op):
         )
 
 
-def indexed_shape(operation, input, indices):
+def indexed_shape(operation: str, input: Any, indices: Sequence[Any]) -> tuple[Any, ...]:
     """The shape of the elements that index tensors name on the first axes."""
     if not 0 < len(indices) <= input.ndim:
         raise IndexOutOfRange(
@@ -293,7 +296,7 @@ def indexed_shape(operation, input, indices):
     return (*joint_shape(operation, indices), *input.shape[len(indices) :])
 
 
-def joint_shape(operation, indices):
+def joint_shape(operation: str, indices: Sequence[Any]) -> tuple[Any, ...]:
     """The shape that index tensors broadcast to; equal ones decide nothing about their sizes."""
     shapes = [tuple(i.shape) for i in indices]
     first = shapes[0]
@@ -302,7 +305,9 @@ def joint_shape(operation, indices):
     return broadcast_shapes(*shapes, op=operation)
 
 
-def checked_indices(operation, shape, indices, axes):
+def checked_indices(
+    operation: str, shape: Sequence[int], indices: Sequence[np.ndarray], axes: Any
+) -> tuple[np.ndarray, ...]:
     """Index arrays for NumPy, each checked against its axis."""
     names = range(len(indices)) if axes is None else axes
     return tuple(

@@ -1,5 +1,8 @@
 """Tensors put together along an axis: cat, stack and their kin."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from thixo.dtype import result_type
@@ -10,12 +13,12 @@ from thixo.ops.samples import Bad, Sample
 from thixo.shape import normalize_dim, numel
 
 
-def is_nothing(t):
+def is_nothing(t: Any) -> bool:
     """Whether a tensor is the 1-d one without elements, which joins anything."""
     return t.ndim == 1 and isinstance(t.shape[0], int) and t.shape[0] == 0
 
 
-def join_axis(tensors, dim):
+def join_axis(tensors: Sequence[Any], dim: int) -> tuple[list[Any], int]:
     """The tensors that count in a join, and its axis counted from the front."""
     if not tensors:
         raise ArgumentError("cat: needs at least one tensor, got none")
@@ -87,7 +90,7 @@ class Cat(Op):
         yield Bad(Sample([s.real(), s.real()]), ShapeError, "0-d")
 
 
-def _nothing_type(t):
+def _nothing_type(t: Any) -> bool:
     return len(t.shape) == 1 and isinstance(t.shape[0], int) and t.shape[0] == 0
 
 
@@ -202,7 +205,7 @@ class Dstack(Composite):
         yield Bad(Sample([]), ArgumentError, "at least one tensor")
 
 
-def at_least(operation, tensors, axes):
+def at_least(operation: str, tensors: Sequence[Any], axes: int) -> list[Any]:
     """The tensors, each with so many axes at least, placed as atleast_1d, 2d and 3d do."""
     if not tensors:
         raise ArgumentError(f"{operation}: needs at least one tensor, got none")

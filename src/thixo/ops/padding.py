@@ -1,5 +1,8 @@
 """Axes made longer at their ends: with a number, mirrored, repeated or wrapped around."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from thixo.errors import ArgumentError, ShapeError, describe
@@ -9,7 +12,7 @@ from thixo.ops.loops import build
 from thixo.ops.samples import Bad, Sample
 
 
-def pad_pairs(operation, pad, ndim):
+def pad_pairs(operation: str, pad: Sequence[Any], ndim: int) -> list[tuple[int, Any, Any]]:
     """(before, after) for each axis from the last one backwards, as `pad` lists them."""
     if len(pad) % 2:
         raise ArgumentError(f"{operation}: pad needs a pair for each axis, got {tuple(pad)}")
@@ -83,7 +86,7 @@ class ConstantPadNd(Op):
         yield Bad(Sample(s.real(2), (-1, -2)), ShapeError, "cuts more")
 
 
-def padded_index(mode, size, before, after):
+def padded_index(mode: str, size: Any, before: Any, after: Any) -> Any:
     """Which elements of an axis the padded axis shows, as an index tensor."""
     i = tx.arange(-before, size + after)
     if mode == "replicate":

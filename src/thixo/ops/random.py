@@ -1,11 +1,13 @@
 """Random tensors. Every number comes from a generator's stream: its seed and how far it has been read."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from thixo import _core
-from thixo.dtype import FLOATS, finfo, float64, int64
+from thixo.dtype import FLOATS, DType, finfo, float64, int64
 from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Creation, Op, Spec
@@ -14,19 +16,19 @@ from thixo.ops.samples import Bad, Sample
 from thixo.shape import broadcast_shapes
 
 
-def stream(generator):
+def stream(generator: Any) -> Any:
     """The given generator, or the default one."""
     return _core.default_generator if generator is None else generator
 
 
-def uniform_array(shape, dtype, generator):
+def uniform_array(shape: tuple[int, ...], dtype: np.dtype[Any], generator: Any) -> np.ndarray:
     """Numbers in [0, 1), in float32 for the half types and double for integers."""
     wide = dtype if dtype.kind == "f" and dtype.itemsize >= 4 else np.dtype(np.float32)
     values = stream(generator).uniform(math.prod(shape), _code(wide))
     return np.asarray(values, wide).reshape(shape)
 
 
-def normal_array(shape, dtype, generator):
+def normal_array(shape: tuple[int, ...], dtype: np.dtype[Any], generator: Any) -> np.ndarray:
     """Numbers from the standard normal distribution; complex ones have variance 1 together."""
     if dtype.kind == "c":
         part = np.dtype(np.float32 if dtype.itemsize == 8 else np.float64)
@@ -37,21 +39,21 @@ def normal_array(shape, dtype, generator):
     return np.asarray(values, wide).reshape(shape)
 
 
-def _code(dtype):
+def _code(dtype: np.dtype[Any]) -> int:
     return float64.code if dtype.itemsize == 8 else FLOATS[2].code
 
 
-def numpy_type(dtype):
+def numpy_type(dtype: DType) -> np.dtype[Any]:
     """The NumPy dtype to draw in for a tensor's dtype."""
     return np.dtype(np.float32) if dtype.itemsize == 2 else dtype.numpy
 
 
-def seed_of(generator):
+def seed_of(generator: Any) -> list[int]:
     """A seed from the stream, for what NumPy's generator draws."""
     return [int(b) % 2**64 for b in stream(generator).bits64(2)]
 
 
-def drawn(shape):
+def drawn(shape: Sequence[int]) -> np.ndarray:
     """A stand-in for the reference of a random operator: its values are not compared."""
     return np.zeros(shape)
 
@@ -233,7 +235,7 @@ class Randperm(Creation):
         yield Bad(Sample(-1), ValueRangeError, "cannot be negative")
 
 
-def no_gradient(g):
+def no_gradient(g: Any) -> Any:
     """A drawn number does not move with what it was drawn from."""
     return tx.zeros_like(g)
 

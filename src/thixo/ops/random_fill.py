@@ -1,36 +1,38 @@
 """Tensors filled in place with random numbers: uniform_, normal_, exponential_ and their kin."""
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from thixo.dtype import BOOL, FLOATS, INTEGERS, finfo, float32, float64, iinfo
+from thixo.dtype import BOOL, FLOATS, INTEGERS, DType, finfo, float32, float64, iinfo
 from thixo.dtype import bool as bool_
 from thixo.errors import DTypeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.random import drawn
-from thixo.ops.samples import Bad, Sample
+from thixo.ops.samples import Bad, Maker, Sample
 
 
-def require_float(operation, input):
+def require_float(operation: str, input: Any) -> None:
     """Refuse a tensor that cannot hold fractions."""
     if not input.dtype.is_floating_point:
         raise DTypeError(f"{operation}: needs a floating-point tensor, input is {describe(input)}")
 
 
-def draw_type(input):
+def draw_type(input: Any) -> DType:
     """The dtype to draw in: half types and integers are rounded from a wider one."""
     wide = input.dtype.is_floating_point and input.dtype.itemsize >= 4
     return input.dtype if wide else float32 if input.dtype.is_floating_point else float64
 
 
-def uniform(input, generator):
+def uniform(input: Any, generator: Any) -> Any:
     """Numbers in [0, 1) for each element of a tensor."""
     return tx.rand(tuple(input.shape), generator=generator, dtype=draw_type(input))
 
 
-def one_sample(s):
+def one_sample(s: Maker) -> Iterator[Sample]:
     """A tensor to fill."""
     yield Sample(s.real(s.n, s.m))
 
@@ -245,7 +247,7 @@ class FillRandom(Composite):
         yield Bad(Sample(s.real(2), 3, 3), ValueRangeError, "must be below")
 
 
-def exact_limit(dtype):
+def exact_limit(dtype: DType) -> int:
     """One more than the largest whole number up to which a dtype holds all."""
     if dtype is bool_:
         return 2

@@ -1,6 +1,8 @@
 """Random tensors with the type of another: rand_like, randn_like, randint_like."""
 
-from thixo.dtype import FLOATS
+from typing import Any
+
+from thixo.dtype import FLOATS, DType
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.create_options import check_memory_format
@@ -8,7 +10,15 @@ from thixo.ops.random import drawn
 from thixo.ops.samples import Sample
 
 
-def like(operation, input, dtype, layout, device, requires_grad, memory_format):
+def like(
+    operation: str,
+    input: Any,
+    dtype: DType | None,
+    layout: Any,
+    device: Any,
+    requires_grad: bool,
+    memory_format: Any,
+) -> dict[str, Any]:
     """The options of a random tensor that is like another."""
     check_memory_format(operation, memory_format)
     return {

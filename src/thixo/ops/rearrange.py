@@ -1,5 +1,7 @@
 """Elements in another order or several times: flip, roll, rot90, repeat and their kin."""
 
+from typing import Any
+
 import numpy as np
 
 from thixo.dtype import INTEGERS, int64
@@ -210,7 +212,7 @@ class Rot90(Composite):
         yield Bad(Sample(s.real(2, 2), 1, (1, -1)), ShapeError, "must differ")
 
 
-def repeated(operation, input, repeats):
+def repeated(operation: str, input: Any, repeats: tuple[Any, ...]) -> Any:
     """The input repeated along each axis as a whole; further axes come in front."""
     if any(isinstance(r, int) and r < 0 for r in repeats):
         raise ValueRangeError(f"{operation}: repeats cannot be negative, got {repeats}")

@@ -1,8 +1,10 @@
 """Triangles and diagonals: tril, triu, diag, diag_embed, trace and the indices of triangles."""
 
+from typing import Any
+
 import numpy as np
 
-from thixo.dtype import int64
+from thixo.dtype import DType, int64
 from thixo.errors import DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Creation, Op, Spec
@@ -12,7 +14,7 @@ from thixo.ops.samples import Bad, Sample
 from thixo.shape import contiguous_strides, dim_min, normalize_dim, numel
 
 
-def matrices_type(operation, input):
+def matrices_type(operation: str, input: Any) -> Spec:
     """The type of a result with the input's shape; the input needs two axes."""
     if input.ndim < 2:
         raise ShapeError(f"{operation}: needs two axes or more, input is {describe(input)}")
@@ -84,7 +86,7 @@ class Triu(Op):
     bad = Tril.bad
 
 
-def triangle_size(rows, columns, offset):
+def triangle_size(rows: int, columns: int, offset: int) -> int:
     """How many elements of a matrix lie on or below the diagonal at `offset`."""
     first = min(max(offset + 1, 0), columns)  # elements in row 0
     full = max(min(rows, rows + offset - columns + 1), 0) if columns else 0  # rows that are full
@@ -96,7 +98,9 @@ def triangle_size(rows, columns, offset):
     return growing * lowest + growing * (growing - 1) // 2 + full * columns
 
 
-def check_triangle(operation, row, col, dtype, device, layout):
+def check_triangle(
+    operation: str, row: Any, col: Any, dtype: DType | None, device: Any, layout: Any
+) -> None:
     """Refuse what makes no triangle of indices."""
     if row < 0 or col < 0:
         raise ValueRangeError(f"{operation}: row and col cannot be negative, got {row} and {col}")

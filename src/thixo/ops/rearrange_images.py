@@ -1,5 +1,7 @@
 """Images in other arrangements: pixel and channel shuffles, and patches (unfold, fold)."""
 
+from typing import Any
+
 import numpy as np
 
 from thixo.dtype import COMPLEX, FLOATS
@@ -146,7 +148,9 @@ class ChannelShuffle(Composite):
         yield Bad(Sample(s.real(2, 3, 4), 2), ShapeError, "multiple of 2")
 
 
-def window_arguments(operation, kernel_size, dilation, padding, stride):
+def window_arguments(
+    operation: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+) -> tuple[Any, Any, Any, Any]:
     """The four numbers of a 2-d window, a pair each, checked."""
     kernel = per_axis(operation, "kernel_size", kernel_size, 2)
     dilation = per_axis(operation, "dilation", dilation, 2)
@@ -159,7 +163,9 @@ def window_arguments(operation, kernel_size, dilation, padding, stride):
     return kernel, dilation, padding, stride
 
 
-def window_places(operation, size, kernel, dilation, padding, stride):
+def window_places(
+    operation: str, size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any
+) -> tuple[Any, ...]:
     """How many windows there are in each direction; at least one is needed."""
     places = tuple(map(output_size, size, kernel, stride, padding, dilation))
     if any(n < 1 for n in places):

@@ -1,5 +1,8 @@
 """Elements written along an axis to places an index names: scatter, scatter_add, scatter_reduce."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from thixo.dtype import BOOL, COMPLEX, FLOATS, INTEGERS, int64
@@ -19,10 +22,10 @@ from thixo.ops.index_checks import (
 )
 from thixo.ops.index_write import check_source
 from thixo.ops.loops import replaced
-from thixo.ops.samples import Bad, Sample
+from thixo.ops.samples import Bad, Maker, Sample
 
 
-def check_scatter(operation, input, dim, index, src):
+def check_scatter(operation: str, input: Any, dim: int, index: Any, src: Any) -> Spec:
     """The result's type; input and source must reach as far as the index."""
     d = check_along(operation, input, dim, index)
     check_inside(operation, index, input, "input", except_dim=d)
@@ -38,7 +41,9 @@ def check_scatter(operation, input, dim, index, src):
     return Spec(tuple(input.shape), input.dtype)
 
 
-def places_and_values(operation, y, dim, index, src):
+def places_and_values(
+    operation: str, y: np.ndarray, dim: int, index: np.ndarray, src: Any
+) -> tuple[Any, Any]:
     """Where in `y` the scattered values go, as a NumPy index, and the values."""
     index = at_least_1d(index)
     d = dim % y.ndim
@@ -48,7 +53,7 @@ def places_and_values(operation, y, dim, index, src):
     return grid(index, d), src
 
 
-def reach(g, src_type):
+def reach(g: Any, src_type: Any) -> Any:
     """A gradient for the part of src that the index covers, with zeros for the rest."""
     shape = tuple(src_type.shape)
     if len(shape) != g.ndim:
@@ -61,7 +66,7 @@ def reach(g, src_type):
     return tx.constant_pad_nd(g, tuple(pad), 0)
 
 
-def scatter_samples(s, unique):
+def scatter_samples(s: Maker, unique: bool) -> Iterator[tuple[Any, ...]]:
     """Sample arguments: input, dim, index and source in every relation of their sizes."""
     index = (
         (lambda *shape, dim, size: unique_index(s, *shape, dim=dim))
@@ -228,7 +233,7 @@ REDUCTIONS = {
 }
 
 
-def identity_of(reduce, dtype):
+def identity_of(reduce: str, dtype: np.dtype[Any]) -> Any:
     """What a reduction starts from where the input itself is left out."""
     if reduce in ("amax", "amin") and dtype.kind == "f":
         return -np.inf if reduce == "amax" else np.inf
@@ -359,26 +364,26 @@ class ScatterReduce(Op):
         )
 
 
-def covered(src, index):
+def covered(src: Any, index: Any) -> Any:
     """The part of src that the index covers."""
     for d, n in enumerate(index.shape):
         src = tx.slice(src, d, 0, n)
     return src
 
 
-def where_chosen(chosen, g):
+def where_chosen(chosen: Any, g: Any) -> Any:
     """g where the mask holds, else 0."""
     return tx.where(chosen, g, tx.zeros_like(g))
 
 
-def arrivals(g, dim, index, include_self):
+def arrivals(g: Any, dim: int, index: Any, include_self: bool) -> Any:
     """How many elements each mean is over, at least 1."""
     start = tx.ones_like(g) if include_self else tx.zeros_like(g)
     count = tx.scatter_add(start, dim, index, tx.ones(tuple(index.shape), dtype=g.dtype))
     return tx.where(count == 0, tx.ones_like(count), count)
 
 
-def choices(chosen, src, y, dim, index, include_self):
+def choices(chosen: Any, src: Any, y: Any, dim: int, index: Any, include_self: bool) -> Any:
     """How many elements attain each maximum or minimum; they share its gradient."""
     own = tx.cast(chosen, y.dtype)
     if not include_self:
@@ -388,7 +393,7 @@ def choices(chosen, src, y, dim, index, include_self):
     return tx.where(count == 0, tx.ones_like(count), count)
 
 
-def product_gradient(g, input, dim, index, src, include_self):
+def product_gradient(g: Any, input: Any, dim: int, index: Any, src: Any, include_self: bool) -> Any:
     """The gradient of products towards src, also where one factor of a product is 0."""
     src = covered(src, index)
     start = input if include_self else tx.scatter_set(input, dim, index, 1)

@@ -1,6 +1,7 @@
 """Shapes brought together: expand_as, broadcast_to, atleast_1d and the sum that undoes them."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -152,7 +153,7 @@ class Atleast3d(Composite):
     samples = Atleast1d.samples
 
 
-def one_or_all(tensors):
+def one_or_all(tensors: list[Any]) -> Any:
     """One tensor by itself, several as a tuple."""
     return tensors[0] if len(tensors) == 1 else tuple(tensors)
 

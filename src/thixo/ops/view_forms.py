@@ -1,5 +1,7 @@
 """Everyday forms of the views: flatten, movedim, narrow, T and their kin, all composed of them."""
 
+from typing import Any
+
 import numpy as np
 
 from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError, describe
@@ -365,7 +367,7 @@ class Narrow(Composite):
         yield Bad(Sample(s.real(), 0, 0, 1), IndexOutOfRange, "0-d")
 
 
-def narrow(operation, input, dim, start, length):
+def narrow(operation: str, input: Any, dim: int, start: Any, length: Any) -> Any:
     """A slice whose bounds are checked and not cut; `start` may be a 0-d integer tensor."""
     if input.ndim == 0:
         raise IndexOutOfRange(f"{operation}: a 0-d tensor has no axis to narrow")

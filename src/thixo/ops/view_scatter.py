@@ -1,5 +1,8 @@
 """A copy of a tensor with one of its views overwritten: the pure forms of writing through a view."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from thixo.errors import IndexOutOfRange, ShapeError, describe
@@ -11,7 +14,7 @@ from thixo.ops.view_windows import diagonal_axes
 from thixo.shape import normalize_dim, shape_text
 
 
-def require_shape(operation, src, shape):
+def require_shape(operation: str, src: Any, shape: Sequence[Any]) -> None:
     """Refuse a source of another shape than the view it is written to."""
     if tuple(src.shape) != tuple(shape):
         raise ShapeError(

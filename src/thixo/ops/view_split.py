@@ -2,6 +2,8 @@
 
 import itertools
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,19 +14,19 @@ from thixo.ops.samples import Bad, Sample
 from thixo.shape import Dim, normalize_dim
 
 
-def parts(input, dim, borders):
+def parts(input: Any, dim: int, borders: Sequence[Any]) -> tuple[Any, ...]:
     """The pieces of an axis between consecutive borders, as a tuple of views."""
     return tuple(tx.slice(input, dim, a, b) for a, b in itertools.pairwise(borders))
 
 
-def split_axis(operation, input, dim):
+def split_axis(operation: str, input: Any, dim: int) -> int:
     """The axis to split counted from the front; a 0-d tensor has none."""
     if input.ndim == 0:
         raise ShapeError(f"{operation}: a 0-d tensor has no axis to split")
     return normalize_dim(dim, input.ndim, operation)
 
 
-def whole_number(operation, name, value):
+def whole_number(operation: str, name: str, value: Any) -> Any:
     """An int or symbolic size, also from a 0-d tensor or NumPy number."""
     if isinstance(value, Dim):
         return value
@@ -36,14 +38,14 @@ def whole_number(operation, name, value):
         raise ArgumentError(f"{operation}: {name} must be an int, got {describe(value)}") from None
 
 
-def numbers(operation, name, value):
+def numbers(operation: str, name: str, value: Any) -> list[Any]:
     """A list of ints from a sequence or a 1-d tensor of them."""
     if hasattr(value, "dtype"):
         value = value.tolist()
     return [whole_number(operation, name, v) for v in value]
 
 
-def even_parts(operation, input, d, size):
+def even_parts(operation: str, input: Any, d: int, size: Any) -> tuple[Any, ...]:
     """Pieces of `size` elements; the last may be smaller."""
     length = input.shape[d]
     if size < 0 or (size == 0 and length != 0):
@@ -52,7 +54,7 @@ def even_parts(operation, input, d, size):
     return parts(input, d, [*(size * i for i in range(count)), length])
 
 
-def given_parts(operation, input, d, sizes):
+def given_parts(operation: str, input: Any, d: int, sizes: Sequence[Any]) -> tuple[Any, ...]:
     """Pieces of the given sizes, which must add up to the axis."""
     if any(isinstance(n, int) and n < 0 for n in sizes) or sum(sizes) != input.shape[d]:
         raise ShapeError(
@@ -65,7 +67,7 @@ def given_parts(operation, input, d, sizes):
     return parts(input, d, borders)
 
 
-def loop_parts(input, dim, borders):
+def loop_parts(input: np.ndarray, dim: int, borders: Sequence[int]) -> list[np.ndarray]:
     """The reference: each piece collected slice by slice."""
     moved = np.moveaxis(input, dim, 0)
     result = []
@@ -209,7 +211,7 @@ class Chunk(Composite):
         yield Bad(Sample(s.real(), 1), ShapeError, "0-d")
 
 
-def chunk(operation, input, chunks, dim):
+def chunk(operation: str, input: Any, chunks: Any, dim: int) -> tuple[Any, ...]:
     """Pieces of ceil(length / chunks) elements; an empty axis gives `chunks` empty pieces."""
     d = split_axis(operation, input, dim)
     if chunks < 1:
@@ -271,7 +273,7 @@ class TensorSplit(Composite):
         yield Bad(Sample(s.real(3), 1.5), ArgumentError, "must be an int")
 
 
-def tensor_split(operation, input, indices_or_sections, dim):
+def tensor_split(operation: str, input: Any, indices_or_sections: Any, dim: int) -> tuple[Any, ...]:
     """The rule of tensor_split for an axis."""
     d = split_axis(operation, input, dim)
     length, where = input.shape[d], indices_or_sections
@@ -295,7 +297,9 @@ def tensor_split(operation, input, indices_or_sections, dim):
     return tuple(tx.slice(input, d, a, b) for a, b in zip(starts, ends, strict=True))
 
 
-def split_equally(operation, input, indices_or_sections, dim, least):
+def split_equally(
+    operation: str, input: Any, indices_or_sections: Any, dim: int, least: int
+) -> tuple[Any, ...]:
     """hsplit and its kin: a number of sections must divide the axis."""
     if input.ndim < least:
         raise ShapeError(

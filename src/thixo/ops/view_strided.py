@@ -1,5 +1,8 @@
 """as_strided: any window on a tensor's memory, and what its gradient and its pure forms need."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from thixo.dtype import int64
@@ -13,7 +16,7 @@ from thixo.ops.view_scatter import require_shape
 from thixo.shape import contiguous_strides, is_symbolic, numel
 
 
-def places(size, stride, offset):
+def places(size: Sequence[Any], stride: Sequence[Any], offset: Any) -> Any:
     """Where in memory each element of a strided window lies: an int64 tensor of shape `size`."""
     result = tx.full((), offset, dtype=int64)
     for d, (n, step) in enumerate(zip(size, stride, strict=True)):
@@ -22,14 +25,14 @@ def places(size, stride, offset):
     return tx.expand(result, tuple(size))
 
 
-def extent(size, stride, offset):
+def extent(size: Sequence[Any], stride: Sequence[Any], offset: Any) -> Any:
     """How many elements of memory a window needs, counted from the start of the storage."""
     if any(n == 0 for n in size):
         return offset
     return offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True)) + 1
 
 
-def memory_of(input):
+def memory_of(input: Any) -> tuple[tuple[Any, ...], Any]:
     """The strides and the offset of a tensor; while tracing, tensors lie row by row."""
     try:
         return tuple(input.stride()), input.storage_offset()
@@ -37,7 +40,7 @@ def memory_of(input):
         return contiguous_strides(input.shape), 0
 
 
-def check_window(operation, size, stride, offset):
+def check_window(operation: str, size: Sequence[Any], stride: Sequence[Any], offset: Any) -> None:
     """Refuse sizes and strides that are no window on memory."""
     if len(size) != len(stride):
         raise ShapeError(
@@ -97,7 +100,7 @@ class StridedView(View):
         yield Sample(s.real(s.n + 1), (s.n,), (1,), 1, (1,), 0)
 
 
-def overlaps(shape, strides):
+def overlaps(shape: Sequence[Any], strides: Sequence[Any]) -> bool:
     """Whether a window may see one element of memory twice."""
     if is_symbolic((*shape, *strides)):
         return False  # while tracing, tensors lie row by row

@@ -1,5 +1,8 @@
 """Views along more than one axis at once: diagonals and sliding windows."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from thixo.errors import ArgumentError, ShapeError
@@ -51,7 +54,9 @@ class Diagonal(View):
         yield Bad(Sample(s.real(3, 3), 0, 1, -1), ShapeError, "must differ")
 
 
-def diagonal_axes(operation, shape, offset, dim1, dim2):
+def diagonal_axes(
+    operation: str, shape: Sequence[Any], offset: int, dim1: int, dim2: int
+) -> tuple[int, int, Any]:
     """The two axes of a diagonal counted from the front, and its length."""
     if len(shape) < 2:
         raise ShapeError(f"{operation}: needs two axes or more, input is {shape_text(shape)}")
