@@ -33,8 +33,15 @@ def runtime(compiler: str) -> str:
 def main() -> None:
     """Build, run the C++ tests, run the suite."""
     compiler = os.environ.get("CXX", "c++")
+    environment = {
+        **os.environ,
+        # Python leaves much behind at exit, so only errors count here; leaks are tested by counting.
+        # An allocation that is too large must fail as it does without the sanitizer.
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    }
     script = [sys.executable, str(ROOT / "tools" / "native.py"), "--sanitize", KINDS, "--tests"]
-    if subprocess.run([*script, "--keep"]).returncode:
+    if subprocess.run([*script, "--keep"], env=environment).returncode:
         sys.exit("the C++ tests fail under the sanitizers")
     package = BUILD / "package" / "thixo"
     ignored = shutil.ignore_patterns("_native*", "__pycache__", "core", "binding")
@@ -42,14 +49,10 @@ def main() -> None:
     shutil.copytree(ROOT / "src" / "thixo", package, ignore=ignored)
     module = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
     shutil.copyfile(BUILD / module, package / "_core" / module)
-    environment = {
-        **os.environ,
+    environment |= {
         "LD_PRELOAD": runtime(compiler),
         "PYTHONPATH": str(package.parent),
         "PYTHONMALLOC": "malloc",  # so that Python's own objects are watched as well
-        # Python leaves much behind at exit; only errors count here, leaks are tested by counting.
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
-        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }
     arguments = sys.argv[1:] or ["-x", "-q", "tests"]
     done = subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
