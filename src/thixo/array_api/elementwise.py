@@ -111,10 +111,16 @@ def divide(x1: Operand, x2: Operand, /) -> Tensor:
 def floor_divide(x1: Operand, x2: Operand, /) -> Tensor:
     """The quotient of each element of x1 and its partner in x2, rounded down.
 
-    >>> xp.floor_divide(xp.asarray([7, -7]), 2)
-    tensor([ 3, -4])
+    An infinity over a number is an infinity (it is NaN in `x1 // x2`, as in Python).
+
+    >>> xp.floor_divide(xp.asarray([7.0, -7.0, xp.inf]), 2)
+    tensor([ 3., -4., inf])
     """
-    return tx.floor_divide(*together(x1, x2, op="floor_divide"))
+    x1, x2 = together(x1, x2, op="floor_divide")
+    quotient = tx.floor_divide(x1, x2)
+    if not x1.dtype.is_floating_point:
+        return quotient
+    return tx.where(tx.isinf(x1) | tx.isinf(x2), tx.floor(x1 / x2), quotient)
 
 
 def remainder(x1: Operand, x2: Operand, /) -> Tensor:

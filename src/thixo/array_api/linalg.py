@@ -82,7 +82,12 @@ def cross(x1: Tensor, x2: Tensor, /, *, axis: int = -1) -> Tensor:
     >>> xp.linalg.cross(xp.asarray([1, 0, 0]), xp.asarray([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    return tx.linalg.cross(*together(x1, x2, op="cross"), dim=axis)
+    x1, x2 = together(x1, x2, op="cross")
+    if x1.ndim != x2.ndim and x1.ndim * x2.ndim > 0:  # axes are counted from the end then
+        axis = axis - max(x1.ndim, x2.ndim) if axis >= 0 else axis
+        ndim = max(x1.ndim, x2.ndim)
+        x1, x2 = (tx.reshape(x, (1,) * (ndim - x.ndim) + tuple(x.shape)) for x in (x1, x2))
+    return tx.linalg.cross(x1, x2, dim=axis)
 
 
 def matrix_power(x: Tensor, n: int, /) -> Tensor:

@@ -95,6 +95,8 @@ def var(
     tensor(1.)
     """
     axes = axes_of(x, axis, "var")
+    if axes == ():  # each element alone
+        return tx.var(tx.unsqueeze(x, 0), (0,), correction=correction)
     return tx.var(x, axes, correction=correction, keepdim=keepdims)
 
 
@@ -107,6 +109,8 @@ def std(
     tensor(1.)
     """
     axes = axes_of(x, axis, "std")
+    if axes == ():  # each element alone
+        return tx.std(tx.unsqueeze(x, 0), (0,), correction=correction)
     return tx.std(x, axes, correction=correction, keepdim=keepdims)
 
 

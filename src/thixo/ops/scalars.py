@@ -221,7 +221,10 @@ class NumPyScalars:
         return np.exp2(x)
 
     def expm1(self, x: Array) -> Array:
-        return np.expm1(x)
+        y = np.expm1(x)
+        if _kind(x) != "c":
+            return y
+        return np.where(np.isfinite(x), y, np.exp(x) - 1)  # at infinities NumPy multiplies 0 and inf
 
     def log(self, x: Array) -> Array:
         return np.log(x)
