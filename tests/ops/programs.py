@@ -40,12 +40,17 @@ class Program(NamedTuple):
         return variables
 
 
+def _fresh(x: Any) -> np.ndarray:
+    """A new array, row after row: NumPy's own results follow the layout of their inputs."""
+    return np.array(x, order="C")
+
+
 class OnNumPy:
     """The statements, on arrays."""
 
     @staticmethod
     def index(x, key):
-        return x[_key(key, np.array)] if _has_lists(key) else x[(*key, ...)]
+        return _fresh(x[_key(key, np.array)]) if _has_lists(key) else x[(*key, ...)]
 
     @staticmethod
     def transpose(x, a, b):
@@ -72,59 +77,59 @@ class OnNumPy:
 
     @staticmethod
     def add(x, y):
-        return np.asarray(x + y)
+        return _fresh(x + y)
 
     @staticmethod
     def subtract(x, y):
-        return np.asarray(x - y)
+        return _fresh(x - y)
 
     @staticmethod
     def product(x, y):
-        return np.asarray(x * y % MODULUS)
+        return _fresh(x * y % MODULUS)
 
     @staticmethod
     def scaled_product(x, y):
-        return np.asarray(x * y * 0.5)
+        return _fresh(x * y * 0.5)
 
     @staticmethod
     def maximum(x, y):
-        return np.asarray(np.maximum(x, y))
+        return _fresh(np.maximum(x, y))
 
     @staticmethod
     def tanh(x):
-        return np.asarray(np.tanh(x))
+        return _fresh(np.tanh(x))
 
     @staticmethod
     def absolute(x):
-        return np.asarray(np.abs(x))
+        return _fresh(np.abs(x))
 
     @staticmethod
     def sum(x, axis):
-        return np.asarray(x.sum(axis, dtype=x.dtype))
+        return _fresh(x.sum(axis, dtype=x.dtype))
 
     @staticmethod
     def largest(x, axis):
-        return np.asarray(x.max(axis))
+        return _fresh(x.max(axis))
 
     @staticmethod
     def cumsum(x, axis):
-        return x.cumsum(axis, dtype=x.dtype)
+        return _fresh(x.cumsum(axis, dtype=x.dtype))
 
     @staticmethod
     def sort(x, axis):
-        return np.sort(x, axis)
+        return _fresh(np.sort(x, axis))
 
     @staticmethod
     def clone(x):
-        return x.copy()
+        return _fresh(x)
 
     @staticmethod
     def join(x, y, axis):
-        return np.concatenate([x, y], axis)
+        return _fresh(np.concatenate([x, y], axis))
 
     @staticmethod
     def where(x, y):
-        return np.where(x > y, x, y + 1)
+        return _fresh(np.where(x > y, x, y + 1))
 
     @staticmethod
     def add_number_to(x, number):
