@@ -44,12 +44,12 @@ constexpr double kI1Far[] = {
     3.3082023109209285e-16, 2.96262899764595e-16, -3.209525921993424e-17, -4.6503053684893586e-17,
     4.414348323071708e-18, 7.517296310842105e-18};
 
-// I0(x), I1(x) / x, K0(x) + log(x/2) I0(x), (x K1(x) - 1 - x log(x/2) I1(x)) / x^2
+// (I0(x) - 1) / x^2, I1(x) / x, K0(x) + log(x/2) I0(x), (x K1(x) - 1 - x log(x/2) I1(x)) / x^2
 // for x^2 = 2 (1 + t), x in [0, 2]
 constexpr double kI0Small[] = {
-    1.6029228068079633, 0.638809625651177, 0.03685485969436176, 0.00098287812725148,
-    1.4983654208927293e-05, 1.4738449008423848e-07, 1.0114797900674826e-09, 5.1149979020112795e-12,
-    1.984280622680562e-14, 6.090516506058955e-17};
+    0.28399466845829535, 0.03493346989137262, 0.0009533489518410755, 1.469189930698707e-05,
+    1.4537679643020318e-07, 1.0013090798174842e-09, 5.07549440031173e-12, 1.9721449374796413e-14,
+    6.060294995657869e-17};
 constexpr double kI1Small[] = {
     0.6417589969911874, 0.1475393201491934, 0.005898742680020788, 0.00011988137174638708,
     1.4739165119093128e-06, 1.2138074968740922e-08, 7.161106692799279e-11, 3.17487931131012e-13,
@@ -87,10 +87,14 @@ double times_exp(double x, double value) {
   return half * value * half;
 }
 
+// I0 for x <= 2, exactly 1 at 0.
+double small_i0(double x) { return 1 + x * x * chebyshev(kI0Small, x * x / 2 - 1); }
+
 }  // namespace
 
 double i0e(double x) {
   x = std::fabs(x);
+  if (x <= 2) return std::exp(-x) * small_i0(x);
   if (x <= 8) return chebyshev(kI0Near, x / 4 - 1);
   return chebyshev(kI0Far, 16 / x - 1) / std::sqrt(x);
 }
@@ -101,14 +105,18 @@ double i1e(double x) {
   return std::copysign(value, x);
 }
 
-double i0(double x) { return times_exp(std::fabs(x), i0e(x)); }
+double i0(double x) {
+  if (std::fabs(x) <= 2) return small_i0(x);
+  return times_exp(std::fabs(x), i0e(x));
+}
+
 double i1(double x) { return times_exp(std::fabs(x), i1e(x)); }
 
 double k0(double x) {
   if (x > 2) return std::exp(-x) * k0e(x);
   if (!(x > 0)) return x == 0 ? kInf : kNaN;
   const double t = x * x / 2 - 1;
-  return chebyshev(kK0Near, t) - std::log(x / 2) * chebyshev(kI0Small, t);
+  return chebyshev(kK0Near, t) - std::log(x / 2) * small_i0(x);
 }
 
 double k1(double x) {

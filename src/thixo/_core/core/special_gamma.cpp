@@ -48,24 +48,25 @@ double lgamma_positive(double x) {
     return (x - 0.5) * (std::log(x) - 1) + (kHalfLogTwoPi - 0.5) +
            inverse * polynomial(kStirling, inverse * inverse);
   }
-  if (x < 1) return lgamma_positive(1 + x) - std::log(x);
+  if (x < 1) return x * (x - 1) * chebyshev(kLogGamma, x - 1) - std::log(x);  // by lgamma(1 + x)
   double product = 1;
   while (x > 3) product *= --x;
   const double near = (x - 1) * (x - 2) * chebyshev(kLogGamma, x - 2);
   return product == 1 ? near : std::log(product) + near;
 }
 
-// sum of (q + k)^-s over k = 0, 1, ..., q > 0: some terms, then Euler and Maclaurin for the rest.
-double hurwitz(double s, double q) {
+// q^s times the sum of (q + k)^-s over k = 0, 1, ..., q > 0: some terms, then Euler and Maclaurin
+// for the rest. The power of q is left to the caller, for it may overflow alone.
+double scaled_hurwitz(double s, double q) {
   const double start = 10 + s / 2;  // where the corrections shrink fast enough
   double sum = 0, w = q;
   while (w < start) {
-    const double term = std::pow(w, -s);
+    const double term = std::pow(q / w, s);
     sum += term;
     if (term < 1e-17 * sum) return sum;
     w += 1;
   }
-  const double power = std::pow(w, -s), inverse_square = 1 / (w * w);
+  const double power = std::pow(q / w, s), inverse_square = 1 / (w * w);
   sum += power * (w / (s - 1) + 0.5);
   double factor = power * s / w, rising = s + 1;  // s (s+1) ... (s+2k-2) w^-(s+2k-1)
   for (const double c : kEuler) {
@@ -77,6 +78,8 @@ double hurwitz(double s, double q) {
   }
   return sum;
 }
+
+double hurwitz(double s, double q) { return std::pow(q, -s) * scaled_hurwitz(s, q); }
 
 }  // namespace
 
@@ -140,12 +143,13 @@ double polygamma(double n, double x) {
   if (n == 0) return digamma(x);
   if (n == 1) return trigamma(x);
   if (!(n > 0) || !is_integer(n) || std::isnan(x)) return kNaN;
-  const double sum = zeta(n + 1, x);
   const double sign = std::fmod(n, 2) == 1 ? 1 : -1;
-  if (n <= 150 || sum == 0 || std::isinf(sum)) {
-    return sign * (sum == 0 ? 0 : std::tgamma(n + 1) * sum);
-  }
-  return std::copysign(std::exp(lgamma(n + 1) + std::log(std::fabs(sum))), sign * sum);
+  if (!(x > 0) || std::isinf(x)) return sign * std::tgamma(n + 1) * zeta(n + 1, x);
+  // n! / x^(n + 1), in halves: neither factor need be a number that a double holds
+  const double half = std::pow(x, -0.5 * (n + 1));
+  const double leading =
+      n > 170 ? std::exp(lgamma(n + 1) - (n + 1) * std::log(x)) : std::tgamma(n + 1) * half * half;
+  return sign * leading * scaled_hurwitz(n + 1, x);
 }
 
 double zeta(double s, double q) {
