@@ -3,6 +3,7 @@
 An index is taken in two steps. Integers, slices, None and Ellipsis give a view. Then tensors, arrays, lists
 and masks pick elements of that view: the axes they stand on are moved to the front, `index_get` or
 `index_set` does the work, and the new axes go where the old ones were if those were neighbours, else to the front.
+Strides are never negative, so a slice with a negative step is a slice with a positive one, and a flip, which copies.
 """
 
 import operator
@@ -19,6 +20,7 @@ from thixo.errors import (
     IndexOutOfRange,
     ShapeError,
     TraceError,
+    ValueRangeError,
     describe,
 )
 from thixo.ops import public as tx
@@ -30,11 +32,12 @@ Tensor = Any
 
 
 class Picks(NamedTuple):
-    """Index tensors on axes of a view: (axis, integer tensor), in order of the axes."""
+    """Index tensors on axes of a view: (axis, its number in x, integer tensor), in order."""
 
     view: Tensor
-    picks: list[tuple[int, Tensor]]
+    picks: list[tuple[int, int, Tensor]]
     mask: Tensor | None  # the one mask on the first axes, where that is all there is
+    reversed: tuple[int, ...]  # axes of the view to be read from their end
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:
@@ -47,6 +50,8 @@ def getitem(x: Tensor, index: Any) -> Tensor:
             [5, 3]]), tensor([4, 5]))
     """
     found = resolve(x, index, "index")
+    if found.reversed:
+        found = found._replace(view=tx.flip(found.view, found.reversed))
     return pick(found) if found.picks else found.view
 
 
@@ -60,8 +65,20 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
     """
     found = resolve(x, index, "setitem")
     value = as_value(value, x)
+    if found.reversed:
+        read = tx.flip(found.view, found.reversed)
+        write(found._replace(view=read), value)
+        tx.copy_(found.view, tx.flip(read, found.reversed))
+    else:
+        write(found, value)
+
+
+def write(found: Picks, value: Tensor) -> None:
+    """Put a value where an index leads."""
     if not found.picks:
-        tx.copy_(found.view, without_leading_ones(value, found.view.ndim))
+        value = without_leading_ones(value, found.view.ndim)
+        require_broadcast(value, tuple(found.view.shape))
+        tx.copy_(found.view, value)
         return
     if found.mask is not None and value.ndim == 0:
         mask = found.mask
@@ -104,8 +121,9 @@ def resolve(x: Tensor, index: Any, operation: str) -> Picks:
     items = [i if is_plain(i) else as_index(i, operation) for i in items]
     items = without_ellipsis(x, items, operation)
     view = x
-    picks: list[tuple[int, Tensor]] = []
+    picks: list[tuple[int, int, Tensor]] = []
     masks: list[Tensor] = []
+    reversed: list[int] = []
     axis = place = 0  # of the view, and of x (for messages)
     for item in items:
         if item is None:
@@ -113,10 +131,12 @@ def resolve(x: Tensor, index: Any, operation: str) -> Picks:
             axis += 1
         elif isinstance(item, bool):
             view = tx.unsqueeze(view, axis)
-            picks.append((axis, tx.zeros((1 if item else 0,), dtype=int64)))
+            picks.append((axis, place, tx.zeros((1 if item else 0,), dtype=int64)))
             axis += 1
         elif isinstance(item, slice):
-            view = cut(view, axis, item, operation)
+            view, backwards = cut(view, axis, item, operation)
+            if backwards:
+                reversed.append(axis)
             axis += 1
             place += 1
         elif isinstance(item, int | Dim):
@@ -134,7 +154,7 @@ def resolve(x: Tensor, index: Any, operation: str) -> Picks:
                 place -= 1
             require_fit(item, view, axis, place, x, operation)
             for d, picked in enumerate(tx.nonzero(item, as_tuple=True)):
-                picks.append((axis + d, picked))
+                picks.append((axis + d, place + d, picked))
             masks.append(item)
             axis += item.ndim
             place += item.ndim
@@ -142,13 +162,13 @@ def resolve(x: Tensor, index: Any, operation: str) -> Picks:
             view = one_of(view, axis, item, place, x, operation)
             place += 1
         else:
-            picks.append((axis, item))
+            picks.append((axis, place, item))
             axis += 1
             place += 1
     if view is x and not picks:
         view = tx.view(x, tuple(x.shape))
     first_only = len(masks) == 1 and len(picks) == masks[0].ndim and picks[0][0] == 0
-    return Picks(view, picks, masks[0] if first_only else None)
+    return Picks(view, picks, masks[0] if first_only else None, tuple(reversed))
 
 
 def is_plain(item: Any) -> bool:
@@ -223,17 +243,30 @@ def without_ellipsis(x: Tensor, items: list[Any], operation: str) -> list[Any]:
     return [*items[:i], *[slice(None)] * (x.ndim - used), *items[i + 1 :]]
 
 
-def cut(view: Tensor, axis: int, item: slice, operation: str) -> Tensor:
-    """A slice of one axis; bounds may be 0-d integer tensors."""
+def cut(view: Tensor, axis: int, item: slice, operation: str) -> tuple[Tensor, bool]:
+    """A slice of one axis, and whether it is to be reversed; bounds may be 0-d integer tensors."""
     start, end, step = (bound(b, operation) for b in (item.start, item.stop, item.step))
     step = 1 if step is None else step
-    if step <= 0:
-        raise ArgumentError(
-            f"{operation}: a slice needs a positive step, got {step}; use flip to reverse an axis"
-        )
+    if step == 0:
+        raise ValueRangeError(f"{operation}: the step of a slice must not be 0")
+    if step < 0:
+        start, end, step = forwards(start, end, step, view.shape[axis], operation)
     if start is None and end is None and step == 1:
-        return view
-    return tx.slice(view, axis, start, end, step)
+        return view, item.step is not None and item.step < 0
+    return tx.slice(view, axis, start, end, step), item.step is not None and item.step < 0
+
+
+def forwards(start: Any, end: Any, step: int, size: Any, operation: str) -> tuple[Any, Any, int]:
+    """The slice with a positive step that has the elements of one with a negative step."""
+    if start is None and end is None and step == -1:
+        return None, None, 1
+    if any(isinstance(bound, Dim) for bound in (start, end, size)):
+        raise TraceError(
+            f"{operation}: a slice with step {step} of an axis of size {size}, which is not known "
+            "while tracing; reverse the axis with flip, then slice it"
+        )
+    places = range(size)[slice(start, end, step)]
+    return (places[-1], places[0] + 1, -step) if places else (0, 0, 1)
 
 
 def bound(value: Any, operation: str) -> Any:
@@ -268,9 +301,9 @@ def one_of(view: Tensor, axis: int, item: Tensor, place: int, x: Tensor, operati
 def require_fit(
     mask: Tensor, view: Tensor, axis: int, place: int, x: Tensor, operation: str
 ) -> None:
-    """Refuse a mask of another shape than the axes it stands on."""
+    """Refuse a mask of another shape than the axes it stands on; one of size 0 picks nothing."""
     for d, size in enumerate(mask.shape):
-        if size != view.shape[axis + d]:
+        if size not in (view.shape[axis + d], 0):
             raise IndexOutOfRange(
                 f"{operation}: the mask {describe(mask)} does not fit {describe(x)}: axis {place + d} "
                 f"has size {view.shape[axis + d]}, the mask {size}"
@@ -281,14 +314,15 @@ def require_fit(
 
 
 def arrangement(found: Picks) -> tuple[tuple[int, ...], list[Tensor], tuple[int, ...], int]:
-    """The order of axes with the indexed ones first, their tensors, and where they go back to.
+    """The order of axes with the indexed ones first, their tensors, and what x calls them.
 
     The last is the axis at which the picked elements' axes stand in the result.
     """
-    axes = [axis for axis, _ in found.picks]
+    axes = [axis for axis, _, _ in found.picks]
+    names = tuple(place for _, place, _ in found.picks)
     rest = [d for d in range(found.view.ndim) if d not in axes]
     neighbours = axes == list(range(axes[0], axes[0] + len(axes)))
-    return (*axes, *rest), [t for _, t in found.picks], tuple(axes), axes[0] if neighbours else 0
+    return (*axes, *rest), [t for _, _, t in found.picks], names, axes[0] if neighbours else 0
 
 
 def in_order(x: Tensor, order: tuple[int, ...]) -> Tensor:
@@ -300,7 +334,7 @@ def pick(found: Picks) -> Tensor:
     """The elements that the index tensors name."""
     order, tensors, axes, back = arrangement(found)
     y = tx.index_get(in_order(found.view, order), tensors, axes)
-    new = y.ndim - (len(order) - len(axes))  # axes that the index tensors bring
+    new = y.ndim - (len(order) - len(tensors))  # axes that the index tensors bring
     if back == 0:
         return y
     before = range(new, new + back)
@@ -315,13 +349,18 @@ def to_front(value: Tensor, target: Tensor, tensors: list[Tensor], back: int) ->
     if back == 0 or value.ndim == 0:
         return value
     shape = (*rest[:back], *first, *rest[back:])
+    require_broadcast(value, shape)
+    new = len(first)
+    order = (*range(back, back + new), *range(back), *range(back + new, len(shape)))
+    return tx.permute(tx.expand(value, shape), order)
+
+
+def require_broadcast(value: Tensor, shape: tuple[Any, ...]) -> None:
+    """Refuse a value that does not fill the place it is written to."""
     if not broadcasts_to(value.shape, shape):
         raise ShapeError(
             f"setitem: the value must broadcast to {shape_text(shape)}, value is {describe(value)}"
         )
-    new = len(first)
-    order = (*range(back, back + new), *range(back), *range(back + new, len(shape)))
-    return tx.permute(tx.expand(value, shape), order)
 
 
 def without_leading_ones(value: Tensor, ndim: int) -> Tensor:

@@ -206,7 +206,7 @@ class IndexSet(Op):
         require_same_dtype("setitem", input, values, "values")
         if not broadcasts_to(tuple(values.shape), shape):
             raise ShapeError(
-                f"setitem: values must broadcast to the elements they replace, "
+                f"setitem: the value must broadcast to the elements it replaces, "
                 f"[{','.join(map(str, shape))}], values is {describe(values)}"
             )
         return Spec(tuple(input.shape), input.dtype)
@@ -256,7 +256,7 @@ class IndexSet(Op):
         yield Bad(
             Sample(s.real(3), [s.array([3], int64)], s.real(1)), IndexOutOfRange, "index 3 is out"
         )
-        yield Bad(Sample(s.real(3), [s.ints(2, high=3)], s.real(3)), ShapeError, "broadcast")
+        yield Bad(Sample(s.real(3), [s.ints(2, high=3)], s.real(3)), ShapeError, "must broadcast")
 
 
 class IndexPut(Composite):
