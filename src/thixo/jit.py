@@ -188,7 +188,9 @@ def _reordered(args: tuple[Any, ...]) -> tuple[Any, ...]:
         if isinstance(leaf, _core.Tensor):
             array = as_array(leaf)
             flipped = from_numpy(np.ascontiguousarray(array.reshape(-1)[::-1]).reshape(array.shape))
-            leaves[i] = flipped.requires_grad_(leaf.requires_grad) if leaf.requires_grad else flipped
+            leaves[i] = (
+                flipped.requires_grad_(leaf.requires_grad) if leaf.requires_grad else flipped
+            )
     return tree_unflatten(tree, leaves)
 
 

@@ -34,7 +34,7 @@ class Tree:
         self.kind = kind  # None: a leaf
         self.rest = rest
         self.children = children
-        self.count = 1 if kind is None else sum(c.count for c in children)
+        self.count: int = 1 if kind is None else sum(c.count for c in children)
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -100,9 +100,7 @@ for _kind in (dict, OrderedDict):
 register(type(None), lambda x: ((), None), lambda rest, children: None)
 
 
-def tree_flatten(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> tuple[list[Any], Tree]:
+def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Tree]:
     """The leaves in order, and the structure without them."""
     leaves: list[Any] = []
 

@@ -21,7 +21,8 @@ def test_both_backends_agree():
     x, w = rng.random((3, 4), np.float32), rng.random(4, np.float32)
     z, y = Interpreter(graph, "reference").run(x, w)
     np.testing.assert_allclose(y, x * w)
-    assert y.dtype == np.float32 and z.shape == (3,)
+    assert y.dtype == np.float32
+    assert z.shape == (3,)
     again = Interpreter(graph).run(tx.tensor(x), tx.tensor(w))
     np.testing.assert_allclose(again[0].numpy(), z, rtol=1e-6)
 
@@ -39,7 +40,9 @@ def test_inputs_are_checked():
         run(x)
     with pytest.raises(ShapeError, match="input x must be f32\\[n, m\\], is f64\\[3, 4\\]"):
         run(x.astype(np.float64), w)
-    with pytest.raises(ShapeError, match="input w must be f32\\[m\\], is f32\\[5\\], with n = 3, m = 4"):
+    with pytest.raises(
+        ShapeError, match="input w must be f32\\[m\\], is f32\\[5\\], with n = 3, m = 4"
+    ):
         run(x, np.ones(5, np.float32))
     with pytest.raises(ShapeError, match="size n must be at least 2, is 1"):
         run(x[:1], w)

@@ -67,7 +67,7 @@ ATTRIBUTES = st.recursive(
 
 @given(ATTRIBUTES)
 def test_any_attribute_reads_back(attribute):
-    from thixo.graph.parser import _Parser, _expression
+    from thixo.graph.parser import _expression, _Parser
 
     parser = _Parser("graph f(x: f32[n, m]) {\n  return x\n}", {})
     text = attribute_text(attribute)
@@ -143,7 +143,9 @@ graph f(x: f32[n]) {
 @pytest.mark.parametrize("dtype", BY_CODE)
 def test_small_constants_stand_in_the_text(dtype):
     rng = np.random.default_rng(0)
-    array = (rng.standard_normal((2, 3)) * 10).astype(np.complex64 if dtype.is_complex else np.float32)
+    array = (rng.standard_normal((2, 3)) * 10).astype(
+        np.complex64 if dtype.is_complex else np.float32
+    )
     graph = Graph("f")
     graph.outputs = [graph.constant("c", array.astype(dtype.numpy))]
     again = parse(str(graph))

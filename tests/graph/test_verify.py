@@ -56,7 +56,9 @@ def test_a_name_that_is_a_word(graph):
     refused(graph, "'return' is no name for a value")
 
 
-@pytest.mark.parametrize("type", ["f64[n, m]", "f32[m, n]", "f32[n]", "f32[n, m, 1]", "f32[n, m + 1]"])
+@pytest.mark.parametrize(
+    "type", ["f64[n, m]", "f32[m, n]", "f32[n]", "f32[n, m, 1]", "f32[n, m + 1]"]
+)
 def test_a_type_that_is_not_the_rule_s(graph, type):
     graph.nodes[0].outputs[0].type = parse_type(type)
     refused(graph, f"y is {type}, its rule gives f32[n, m]")

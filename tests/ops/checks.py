@@ -102,7 +102,9 @@ def to_array(tensor: Any) -> Any:
 def compare(got: Any, wanted: Any, what: str, tolerance: float | None = None) -> None:
     """Assert that a result is the wanted one, rounded to the result's dtype."""
     if not isinstance(got, np.ndarray):
-        assert isinstance(wanted, np.ndarray | np.generic) or got == wanted, f"{what}: {got} != {wanted}"
+        assert isinstance(wanted, np.ndarray | np.generic) or got == wanted, (
+            f"{what}: {got} != {wanted}"
+        )
         wanted = np.asarray(wanted)
         got = np.asarray(got)
     dtype = from_numpy_dtype(got.dtype)
@@ -207,7 +209,9 @@ def check_layouts(op: Any, dtype: DType) -> None:
         if not any(a.size > 1 for a in sample.arrays):
             continue
         for make in (transposed, stepped):
-            if getattr(op, "layout_matters", False):  # view refuses what it cannot see without a copy
+            if getattr(
+                op, "layout_matters", False
+            ):  # view refuses what it cannot see without a copy
                 continue
             compare_all(
                 call(op, on_tensors(sample, make)),
@@ -243,7 +247,9 @@ def check_inplace(op: Any, dtype: DType) -> int:
         what = name_of(op, sample, dtype) + " in place"
         (wanted,) = tree_leaves(op.operator(*on_tensors(sample).args, **on_tensors(sample).kwargs))
         first = sample.args[0]
-        if tuple(wanted.shape) != first.shape or not tx.can_cast(wanted.dtype, tx.dtype(dtype.name)):
+        if tuple(wanted.shape) != first.shape or not tx.can_cast(
+            wanted.dtype, tx.dtype(dtype.name)
+        ):
             continue
         if wanted.dtype is not from_numpy_dtype(first.dtype):
             continue
@@ -266,13 +272,14 @@ def check_bad(op: Any, bad: Any) -> None:
     given = on_tensors(bad.sample)
     try:
         op.operator(*given.args, **given.kwargs)
-    except bad.error as error:
-        assert bad.words in str(error), f"{what}: the message is {error}"
-        assert "checks.py:" in str(error), f"{what}: the message lacks the user's line: {error}"
-        return
     except Exception as error:
-        raise AssertionError(f"{what}: raised {error!r} in place of {bad.error.__name__}") from error
-    raise AssertionError(f"{what}: was not refused")
+        raised = error
+    else:
+        raise AssertionError(f"{what}: was not refused")
+    wanted = bad.error.__name__
+    assert isinstance(raised, bad.error), f"{what}: raised {raised!r} in place of {wanted}"
+    assert bad.words in str(raised), f"{what}: the message is {raised}"
+    assert "checks.py:" in str(raised), f"{what}: the message lacks the user's line: {raised}"
 
 
 def check_dtypes_refused(op: Any) -> None:
@@ -285,9 +292,7 @@ def check_dtypes_refused(op: Any) -> None:
         sample = next(samples_of(op, claimed), None)
         if sample is None or not sample.args or not isinstance(sample.args[0], np.ndarray):
             return
-        arrays = sample.map(
-            lambda x, d=dtype: round_to(x, d) if isinstance(x, np.ndarray) else x
-        )
+        arrays = sample.map(lambda x, d=dtype: round_to(x, d) if isinstance(x, np.ndarray) else x)
         given = on_tensors(arrays)
         try:
             op.operator(*given.args, **given.kwargs)

@@ -7,8 +7,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # the checks are modules beside the tests
 
-from thixo.ops.base import TABLE  # noqa: E402
-from thixo.ops.build_index import load_all  # noqa: E402
+from thixo.ops.base import TABLE
+from thixo.ops.build_index import load_all
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

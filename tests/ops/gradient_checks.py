@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from checks import call, name_of, on_tensors, samples_of, to_array
 
 import thixo as tx
-from checks import call, name_of, on_tensors, samples_of, to_array
 from thixo.dtype import DType
 from thixo.ops.samples import Sample
 
@@ -54,7 +54,7 @@ def _check_sample(op: Any, dtype: DType, sample: Sample, number: int) -> int:
         return leaves, results
 
     start = [places[i] for i in moving]
-    leaves, results = run(start, True)
+    _, results = run(start, True)
     outputs = [i for i, t in enumerate(results) if t.requires_grad]
     if not outputs:
         return 0

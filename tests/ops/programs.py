@@ -404,7 +404,9 @@ def _draw_key(draw: Any, shape: tuple[int, ...], lists: bool) -> tuple[Any, ...]
         if kind == "int" and size and not any(isinstance(k, list) for k in key):
             key.append(draw(st.integers(-size, size - 1)))
         elif kind == "list" and size and lists and all(isinstance(k, slice) for k in key):
-            key.append(draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=3, unique=True)))
+            key.append(
+                draw(st.lists(st.integers(0, size - 1), min_size=1, max_size=3, unique=True))
+            )
         else:
             start = draw(st.integers(-size, size) | st.none())
             stop = draw(st.integers(-size, size + 1) | st.none())

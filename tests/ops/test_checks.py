@@ -1,16 +1,18 @@
 """The checks themselves: defects planted on purpose are all found."""
 
-import numpy as np
-import pytest
+# ruff: noqa: N805  (the functions of a declaration take no self)
 
 import checks
-import thixo as tx
+import numpy as np
+import pytest
 from gradient_checks import check_gradients
+from traced_checks import check_traced
+
+import thixo as tx
 from thixo.dtype import FLOATS, INTEGERS
 from thixo.errors import ShapeError
 from thixo.ops.base import TABLE, Composite, Op, Pointwise, Spec, View
 from thixo.ops.samples import Bad, Sample, binary_samples, unary_samples
-from traced_checks import check_traced
 
 
 @pytest.fixture(autouse=True)
@@ -152,7 +154,7 @@ def test_a_complex_gradient_without_its_conjugate():
         """sin."""
 
         signature = "planted_sine(input) -> y"
-        dtypes = FLOATS + (tx.complex128,)
+        dtypes = (*FLOATS, tx.complex128)
 
         def scalar(k, input):
             return k.sin(input)
@@ -176,9 +178,7 @@ def test_a_wrong_type_rule():
 
 
 def test_a_rule_that_bakes_a_size_in():
-    op = declare_square(
-        infer=lambda input: Spec(tuple(int(s) for s in input.shape), input.dtype)
-    )
+    op = declare_square(infer=lambda input: Spec(tuple(int(s) for s in input.shape), input.dtype))
     checks.check_values(op, tx.float64)
     found(check_traced, op, tx.float64)
 
@@ -284,5 +284,6 @@ def test_a_dtype_that_is_taken_without_being_claimed():
         reference = staticmethod(np.array)
         samples = staticmethod(unary_samples())
 
-    checks.check_dtypes_refused(PlantedOpen)  # composites refuse where what they are made of refuses
+    # A composite refuses where what it is made of refuses.
+    checks.check_dtypes_refused(PlantedOpen)
     checks.check_dtypes_refused(declare_square(dtypes=FLOATS))

@@ -1,8 +1,8 @@
 """Wrong arguments are refused, with the words the declaration promises and the user's line."""
 
+import checks
 import pytest
 
-import checks
 from thixo.ops.samples import Maker
 
 

@@ -1,9 +1,9 @@
 """First and second gradients against finite differences, in float64 and complex128."""
 
 import pytest
+from gradient_checks import check_gradients
 
 import thixo as tx
-from gradient_checks import check_gradients
 
 
 @pytest.mark.parametrize("dtype", [tx.float64, tx.complex128], ids=["float64", "complex128"])

@@ -4,9 +4,9 @@ from statistics import median
 
 import numpy as np
 from hypothesis import HealthCheck, given, reject, settings
+from programs import OnNumPy, OnThixo, Program, programs
 
 import thixo as tx
-from programs import OnNumPy, OnThixo, Program, programs
 from thixo.errors import InplaceError
 
 COMMON = settings(
@@ -27,7 +27,8 @@ def agree(got, wanted, program: Program) -> None:
     assert len(got) == len(wanted)
     for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
         a = a.detach().numpy()
-        assert a.shape == b.shape and a.dtype == b.dtype, f"variable {i} of {program}"
+        assert a.shape == b.shape, f"variable {i} of {program}"
+        assert a.dtype == b.dtype, f"variable {i} of {program}"
         np.testing.assert_array_equal(a, b, err_msg=f"variable {i} of {program}")
 
 
@@ -92,7 +93,9 @@ def test_gradients_of_programs_agree_with_finite_differences():
             reject()  # it overwrites what its gradient needs, and is told so
         direction = [rng.uniform(-1, 1, x.shape) for x in program.inputs]
         claimed = sum(
-            float((g.numpy() * d).sum()) for g, d in zip(found, direction, strict=True) if g is not None
+            float((g.numpy() * d).sum())
+            for g, d in zip(found, direction, strict=True)
+            if g is not None
         )
         step = 1e-5
         forward, back = (

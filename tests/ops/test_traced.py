@@ -1,10 +1,10 @@
 """Every operator and its gradient as a graph with symbolic sizes, run at two other sizes."""
 
-import pytest
-
 import checks
-import thixo as tx
+import pytest
 from traced_checks import check_traced
+
+import thixo as tx
 
 
 def test_traced(op):

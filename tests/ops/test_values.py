@@ -1,8 +1,8 @@
 """Every operator gives its reference's values, in every dtype it claims."""
 
+import checks
 import pytest
 
-import checks
 import thixo as tx
 from thixo.ops.samples import OTHER_SIZES
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
+from checks import call, compare_all, name_of, on_tensors, samples_of, to_array
 
 import thixo as tx
-from checks import call, compare_all, name_of, on_tensors, samples_of, to_array
 from thixo.capture.trace import Trace
 from thixo.dtype import DType, from_numpy_dtype
 from thixo.graph import Graph, Interpreter, Type, parse
@@ -136,9 +136,7 @@ def _merge(a: Any, b: Any) -> Any:
     return b if isinstance(a, np.ndarray | Dim) else a
 
 
-def _run_at(
-    traced: Traced, graph: Graph, sample: Sample, sizes: dict[str, int], what: str
-) -> None:
+def _run_at(traced: Traced, graph: Graph, sample: Sample, sizes: dict[str, int], what: str) -> None:
     rng = np.random.default_rng(7)
     wanted, seeds = traced.eager(sample, rng)
     every_size = np.zeros([sizes[name] for name in SIZES], bool)

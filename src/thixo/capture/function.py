@@ -15,7 +15,7 @@ from thixo.symbolic import Dim
 class Output(NamedTuple):
     """One leaf of what the function returns: a graph output, or something Python knew."""
 
-    index: int | None  # which output of the graph
+    position: int | None  # which output of the graph
     value: Any  # else: a size, which is evaluated, or any other object
 
 
@@ -47,6 +47,7 @@ class TracedFunction:
         return f"<traced function {self.graph.name}: {len(self.graph.nodes)} nodes>"
 
     def __call__(self, *args: Any) -> Any:
+        """Run the graph on other arguments of the same kinds."""
         tensors = self._flatten(args)
         interpreter = Interpreter(self.graph, "eager")
         results = interpreter.run_all(*tensors)
@@ -84,15 +85,17 @@ class TracedFunction:
         return tensors
 
     def _leaf(self, output: Output, outputs: list[Any], sizes: dict[str, int]) -> Any:
-        if output.index is not None:
-            return outputs[output.index]
+        if output.position is not None:
+            return outputs[output.position]
         value = output.value
         return value.evaluate(sizes) if isinstance(value, Dim) else value
 
     def _apply(self, tensors: list[Any], outputs: list[Any], changes: list[Any]) -> None:
         """Write the new values of inputs and captured tensors, after everything was computed."""
         where = dict(zip(self.graph.inputs, tensors, strict=True))
-        targets = [where.get(v, self.graph.constants.get(v)) for v in self.graph.mutations]
+        targets: list[Any] = [
+            where.get(v, self.graph.constants.get(v)) for v in self.graph.mutations
+        ]
         for i, output in enumerate(outputs):
             if any(_core.shares_memory(output, t) for t in targets):
                 outputs[i] = output.clone()

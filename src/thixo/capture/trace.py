@@ -143,7 +143,9 @@ class Trace:
     def record(self, op: Any, args: Sequence[Any]) -> Any:
         """Append the node of an operator call; its results as symbolic tensors."""
         graded = _core.is_grad_enabled()
-        bound = tuple(self._argument(p.kind, a, graded) for p, a in zip(op.sig.params, args, strict=True))
+        bound = tuple(
+            self._argument(p.kind, a, graded) for p, a in zip(op.sig.params, args, strict=True)
+        )
         types = self._with_own_sizes(bound, result_types(op, bound))
         node = self.graph.add(op, bound, types, source=user_line())
         self._own.update(node.outputs)
@@ -169,7 +171,9 @@ class Trace:
         if not new:
             return types
         return [
-            Type(t.dtype, [s.substitute(new) if isinstance(s, Dim) else s for s in t.shape], t.device)
+            Type(
+                t.dtype, [s.substitute(new) if isinstance(s, Dim) else s for s in t.shape], t.device
+            )
             for t in types
         ]
 
@@ -239,7 +243,9 @@ def remove_dead(graph: Graph) -> None:
             kept.append(node)
     kept.reverse()
     graph.nodes = kept
-    graph.constants = {v: d for v, d in graph.constants.items() if v in needed or v in graph.mutations}
+    graph.constants = {
+        v: d for v, d in graph.constants.items() if v in needed or v in graph.mutations
+    }
 
 
 # ---- hooks: the native core calls these, the trace of the thread answers

@@ -6,7 +6,7 @@ table on NumPy arrays, in float64, rounded to each node's dtype: slow, and the j
 """
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -119,7 +119,7 @@ class Interpreter:
         for value in self.graph.inputs:
             self._compare(value, type_of(values[value]), f"input {value.name}")
 
-    def _bind_symbol(self, size: Any, name: str, actual: int, what: str) -> None:
+    def _bind_symbol(self, size: Any, name: str, actual: Any, what: str) -> None:
         low, high = size.bounds
         if (low is not None and actual < low) or (high is not None and actual > high):
             limits = f"at least {low}" if high is None else f"{low} to {high}"
@@ -190,9 +190,7 @@ def _places_of_guards(graph: Graph) -> dict[int, list[Guard]]:
             place.update(dict.fromkeys(size.symbols if isinstance(size, Dim) else (), -1))
     found: dict[int, list[Guard]] = {}
     for guard in graph.guards:
-        names = [
-            n for s in (guard.left, guard.right) if isinstance(s, Dim) for n in s.symbols
-        ]
+        names = [n for s in (guard.left, guard.right) if isinstance(s, Dim) for n in s.symbols]
         found.setdefault(max((place.get(n, -1) for n in names), default=-1), []).append(guard)
     return found
 
@@ -260,7 +258,6 @@ class Typed:
     """An array as shape and dtype rules see a tensor."""
 
     __slots__ = ("dtype", "shape")
-    __hash__: ClassVar[None]
 
     def __init__(self, array: np.ndarray) -> None:
         self.shape = array.shape

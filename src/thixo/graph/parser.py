@@ -276,7 +276,7 @@ class _Parser:
         raise GraphError(f"graph: cannot read the argument {ast.unparse(node)}")
 
     def _name(self, name: str) -> Any:
-        found = self.values.get(name)
+        found: Any = self.values.get(name)
         if found is None:
             found = _WORDS.get(name)
         if found is None:

@@ -1,5 +1,6 @@
 """The verifier: is this a graph, and are its types those of the operators' own rules?"""
 
+import re
 from typing import Any
 
 from thixo.errors import GraphError, ThixoError
@@ -75,7 +76,7 @@ class _Verifier:
 
     def _check_node(self, node: Node) -> None:
         op = node.op
-        if TABLE.get(getattr(op, "full_name", None)) is not op:
+        if TABLE.get(getattr(op, "full_name", "")) is not op:
             self._fail(f"{op!r} is no operator of the table", node)
         if len(node.args) != len(op.sig.params):
             self._fail(
@@ -206,5 +207,5 @@ def _short(node: Node) -> str:
 
 
 def _reason(error: ThixoError) -> str:
-    text = str(error)
-    return text[: text.rindex(" (")] if text.endswith(")") and ":" in text[text.rfind(" (") :] else text
+    """An error's message without the line it ends in: the node has its own."""
+    return re.sub(r" \([^()\n]+:\d+\)$", "", str(error))
