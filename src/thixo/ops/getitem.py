@@ -249,11 +249,12 @@ def cut(view: Tensor, axis: int, item: slice, operation: str) -> tuple[Tensor, b
     step = 1 if step is None else step
     if step == 0:
         raise ValueRangeError(f"{operation}: the step of a slice must not be 0")
-    if step < 0:
+    backwards = step < 0
+    if backwards:
         start, end, step = forwards(start, end, step, view.shape[axis], operation)
     if start is None and end is None and step == 1:
-        return view, item.step is not None and item.step < 0
-    return tx.slice(view, axis, start, end, step), item.step is not None and item.step < 0
+        return view, backwards
+    return tx.slice(view, axis, start, end, step), backwards
 
 
 def forwards(start: Any, end: Any, step: int, size: Any, operation: str) -> tuple[Any, Any, int]:

@@ -55,7 +55,7 @@ bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out) {
     } else if (PySlice_Check(o)) {
       Py_ssize_t start, stop, step;
       if (PySlice_Unpack(o, &start, &stop, &step) < 0) throw PythonError();
-      if (step < 0) raise(ErrorKind::Index, "index: slices with a negative step are not views; use flip() first, got step " + std::to_string(step));
+      if (step < 0) return false;  // no view: strides are never negative
       Py_ssize_t n = PySlice_AdjustIndices(t->sizes[axis], &start, &stop, step);
       sizes.push_back(n);
       strides.push_back(n > 1 || t->sizes[axis] > 0 ? t->strides[axis] * step : t->strides[axis]);
