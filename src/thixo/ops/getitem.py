@@ -168,6 +168,7 @@ def resolve(x: Tensor, index: Any, operation: str) -> Picks:
     if view is x and not picks:
         view = tx.view(x, tuple(x.shape))
     first_only = len(masks) == 1 and len(picks) == masks[0].ndim and picks[0][0] == 0
+    first_only = first_only and tuple(masks[0].shape) == tuple(view.shape[: masks[0].ndim])
     return Picks(view, picks, masks[0] if first_only else None, tuple(reversed))
 
 
