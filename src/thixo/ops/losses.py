@@ -186,8 +186,6 @@ class KlDiv(Composite):
         "reduction: str = 'mean', log_target: bool = False) -> y"
     )
     namespace = "nn.functional"
-    aliases = ("kl_div",)
-    method = False
     dtypes = FLOATS
 
     def compose(input, target, size_average, reduce, reduction, log_target):

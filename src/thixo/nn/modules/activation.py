@@ -299,6 +299,10 @@ class Softshrink(_Activation):
         super().__init__()
         self.lambd = lambd
 
+    def extra_repr(self) -> str:
+        """The option."""
+        return str(self.lambd)
+
 
 class Hardshrink(Softshrink):
     """x, but zero where |x| is at most lambd.

@@ -18,7 +18,7 @@ class RunningNorm(Module):
 
     def __init__(
         self, num_features: int, eps: float, momentum: float | None, affine: bool,
-        track_running_stats: bool, device: Any, dtype: Any,
+        track_running_stats: bool, device: Any, dtype: Any, bias: bool,
     ) -> None:  # fmt: skip
         super().__init__()
         self.num_features = num_features
@@ -27,10 +27,9 @@ class RunningNorm(Module):
         self.affine = affine
         self.track_running_stats = track_running_stats
         made = {"device": device, "dtype": dtype}
-        for name in ("weight", "bias"):
-            self.register_parameter(
-                name, Parameter(tx.empty(num_features, **made)) if affine else None
-            )
+        for name, wanted in (("weight", affine), ("bias", affine and bias)):
+            value = Parameter(tx.empty(num_features, **made)) if wanted else None
+            self.register_parameter(name, value)
         for name in ("running_mean", "running_var"):
             self.register_buffer(
                 name, tx.zeros(num_features, **made) if track_running_stats else None
@@ -49,8 +48,9 @@ class RunningNorm(Module):
     def reset_parameters(self) -> None:
         """Weight 1, bias 0, no statistics."""
         self.reset_running_stats()
-        if self.affine:
+        if self.weight is not None:
             init.ones_(self.weight)
+        if self.bias is not None:
             init.zeros_(self.bias)
 
     def _check_rank(self, input: Any) -> None:
@@ -71,7 +71,7 @@ class RunningNorm(Module):
         """The options."""
         return (
             f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
-            f"track_running_stats={self.track_running_stats}"
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
 
 
@@ -79,9 +79,11 @@ class _BatchNorm(RunningNorm):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
         affine: bool = True, track_running_stats: bool = True, device: Any = None,
-        dtype: Any = None,
+        dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
 
     def forward(self, input: Any) -> Any:
         """Normalise each channel over the batch; in evaluation by the running statistics."""

@@ -9,9 +9,12 @@ from thixo.nn.modules.batchnorm import RunningNorm
 class _InstanceNorm(RunningNorm):
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
-        track_running_stats: bool = False, device: Any = None, dtype: Any = None,
+        track_running_stats: bool = False, device: Any = None, dtype: Any = None, *,
+        bias: bool = True,
     ) -> None:  # fmt: skip
-        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias
+        )
 
     def forward(self, input: Any) -> Any:
         """Normalise each channel of each sample; a batch may be missing."""

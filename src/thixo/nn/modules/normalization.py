@@ -99,7 +99,7 @@ class GroupNorm(Module):
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
-        bias: bool = True, device: Any = None, dtype: Any = None,
+        device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         if num_channels % num_groups != 0:
@@ -129,7 +129,10 @@ class GroupNorm(Module):
 
     def extra_repr(self) -> str:
         """The options."""
-        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class LocalResponseNorm(Module):

@@ -1,0 +1,278 @@
+"""Adam and its relatives: steps scaled by averages of the gradient and of its square."""
+
+from typing import Any
+
+import thixo as tx
+from thixo.optim.optimizer import (
+    Optimizer,
+    Params,
+    check,
+    check_betas,
+    counted,
+    new_count,
+    no_gradient_of_steps,
+    number,
+    real,
+    with_decay,
+    zeros,
+)
+from thixo.tensor import Tensor
+
+
+class Adam(Optimizer):
+    """Adam (Kingma and Ba, 2014); with `amsgrad` its scale never shrinks.
+
+    >>> p = tx.nn.Parameter(tx.tensor([1.0]))
+    >>> optimizer = tx.optim.Adam([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> p.detach()
+    tensor([0.9000])
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+        fused: bool | None = None, decoupled_weight_decay: bool = False,
+    ) -> None:  # fmt: skip
+        name = type(self).__name__
+        check(
+            name, lr=(lr, lr >= 0), eps=(eps, eps >= 0),
+            weight_decay=(weight_decay, weight_decay >= 0),
+        )  # fmt: skip
+        check_betas(name, betas)
+        no_gradient_of_steps(name, differentiable)
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach,
+                "capturable": capturable, "differentiable": differentiable, "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )  # fmt: skip
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        if not state:
+            state["step"] = new_count()
+            zeros(state, param, "exp_avg", "exp_avg_sq")
+            if group["amsgrad"]:
+                zeros(state, param, "max_exp_avg_sq")
+        step = counted(state)
+        beta1, beta2 = group["betas"]
+        lr = group["lr"]
+        if group["decoupled_weight_decay"]:
+            if group["weight_decay"]:
+                param.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = with_decay(group, param, grad)
+        p, g = real(param), real(grad)
+        mean, square = real(state["exp_avg"]), real(state["exp_avg_sq"])
+        mean.lerp_(g, 1 - beta1)
+        square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        if group["amsgrad"]:
+            largest = real(state["max_exp_avg_sq"])
+            largest.copy_(tx.maximum(largest, square))
+            square = largest
+        scale = (1 - beta2**step) ** 0.5
+        denominator = (square.sqrt() / scale).add_(group["eps"])
+        p.sub_(mean / denominator * (lr / (1 - beta1**step)))
+
+
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient (Loshchilov and Hutter, 2017).
+
+    >>> p = tx.nn.Parameter(tx.tensor([1.0]))
+    >>> optimizer = tx.optim.AdamW([p], lr=0.1, weight_decay=0.5)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> p.detach()
+    tensor([0.8500])
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
+        foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
+            capturable=capturable, differentiable=differentiable, fused=fused,
+            decoupled_weight_decay=True,
+        )  # fmt: skip
+
+
+class Adamax(Optimizer):
+    """Adam with the largest gradient in place of the mean square.
+
+    >>> p = tx.nn.Parameter(tx.tensor([1.0]))
+    >>> optimizer = tx.optim.Adamax([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> p.detach()
+    tensor([0.9000])
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
+        differentiable: bool = False, capturable: bool = False,
+    ) -> None:  # fmt: skip
+        check(
+            "Adamax", lr=(lr, lr >= 0), eps=(eps, eps >= 0),
+            weight_decay=(weight_decay, weight_decay >= 0),
+        )  # fmt: skip
+        check_betas("Adamax", betas)
+        no_gradient_of_steps("Adamax", differentiable)
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )  # fmt: skip
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        if not state:
+            state["step"] = new_count()
+            zeros(state, param, "exp_avg", "exp_inf")
+        step = counted(state)
+        beta1, beta2 = group["betas"]
+        g = real(with_decay(group, param, grad))
+        mean, largest = real(state["exp_avg"]), real(state["exp_inf"])
+        mean.lerp_(g, 1 - beta1)
+        largest.copy_(tx.maximum(largest * beta2, g.abs() + group["eps"]))
+        real(param).sub_(mean / largest * (group["lr"] / (1 - beta1**step)))
+
+
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum (Dozat, 2016).
+
+    >>> p = tx.nn.Parameter(tx.tensor([1.0]))
+    >>> optimizer = tx.optim.NAdam([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> bool(p < 1)
+    True
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check(
+            "NAdam", lr=(lr, lr >= 0), eps=(eps, eps >= 0),
+            weight_decay=(weight_decay, weight_decay >= 0),
+            momentum_decay=(momentum_decay, momentum_decay >= 0),
+        )  # fmt: skip
+        check_betas("NAdam", betas)
+        no_gradient_of_steps("NAdam", differentiable)
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+                "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
+            },
+        )  # fmt: skip
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        if not state:
+            state["step"] = new_count()
+            state["mu_product"] = tx.tensor(1.0, dtype=tx.float32)
+            zeros(state, param, "exp_avg", "exp_avg_sq")
+        step = counted(state)
+        beta1, beta2 = group["betas"]
+        lr, decay = group["lr"], group["momentum_decay"]
+        if group["decoupled_weight_decay"]:
+            if group["weight_decay"]:
+                param.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = with_decay(group, param, grad)
+        p, g = real(param), real(grad)
+        mean, square = real(state["exp_avg"]), real(state["exp_avg_sq"])
+        mean.lerp_(g, 1 - beta1)
+        square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        now = beta1 * (1 - 0.5 * 0.96 ** (step * decay))
+        next_one = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * decay))
+        product = number(state["mu_product"].mul_(now))
+        denominator = (square / (1 - beta2**step)).sqrt_().add_(group["eps"])
+        p.sub_(g / denominator * (lr * (1 - now) / (1 - product)))
+        p.sub_(mean / denominator * (lr * next_one / (1 - product * next_one)))
+
+
+class RAdam(Optimizer):
+    """Adam with its early variance rectified (Liu and others, 2019).
+
+    >>> p = tx.nn.Parameter(tx.tensor([1.0]))
+    >>> optimizer = tx.optim.RAdam([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> p.detach()
+    tensor([0.8000])
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
+        foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        check(
+            "RAdam", lr=(lr, lr >= 0), eps=(eps, eps >= 0),
+            weight_decay=(weight_decay, weight_decay >= 0),
+        )  # fmt: skip
+        check_betas("RAdam", betas)
+        no_gradient_of_steps("RAdam", differentiable)
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                "maximize": maximize, "foreach": foreach, "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )  # fmt: skip
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        if not state:
+            state["step"] = new_count()
+            zeros(state, param, "exp_avg", "exp_avg_sq")
+        step = counted(state)
+        beta1, beta2 = group["betas"]
+        lr = group["lr"]
+        if group["decoupled_weight_decay"]:
+            if group["weight_decay"]:
+                param.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = with_decay(group, param, grad)
+        p, g = real(param), real(grad)
+        mean, square = real(state["exp_avg"]), real(state["exp_avg_sq"])
+        mean.lerp_(g, 1 - beta1)
+        square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
+        rest = 1 - beta2**step
+        most = 2 / (1 - beta2) - 1
+        length = most - 2 * step * beta2**step / rest  # of the average that the variance is from
+        plain = mean / (1 - beta1**step) * lr
+        ratio = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
+        if isinstance(length, Tensor):  # while tracing both are computed
+            scaled = plain * (tx.clamp(ratio, min=0) * rest).sqrt() / (square.sqrt() + group["eps"])
+            p.sub_(tx.where(length > 5, scaled, plain))
+        elif length > 5:
+            p.sub_(plain * (ratio * rest) ** 0.5 / (square.sqrt() + group["eps"]))
+        else:
+            p.sub_(plain)

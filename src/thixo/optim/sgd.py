@@ -1,0 +1,54 @@
+"""Stochastic gradient descent."""
+
+from typing import Any
+
+from thixo.errors import ValueRangeError
+from thixo.optim.optimizer import Optimizer, Params, check, no_gradient_of_steps, with_decay
+from thixo.tensor import Tensor
+
+
+class SGD(Optimizer):
+    """Steps against the gradient, with momentum if wanted.
+
+    >>> p = tx.nn.Parameter(tx.tensor([1.0]))
+    >>> optimizer = tx.optim.SGD([p], lr=0.1)
+    >>> (p * p).sum().backward()
+    >>> optimizer.step()
+    >>> p.detach()
+    tensor([0.8000])
+    """
+
+    def __init__(
+        self, params: Params, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
+        weight_decay: Any = 0, nesterov: bool = False, *, maximize: bool = False,
+        foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None,
+    ) -> None:  # fmt: skip
+        check(
+            "SGD", lr=(lr, lr >= 0), momentum=(momentum, momentum >= 0),
+            weight_decay=(weight_decay, weight_decay >= 0),
+        )  # fmt: skip
+        no_gradient_of_steps("SGD", differentiable)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueRangeError("SGD: nesterov needs a momentum and no dampening")
+        super().__init__(
+            params,
+            {
+                "lr": lr, "momentum": momentum, "dampening": dampening,
+                "weight_decay": weight_decay, "nesterov": nesterov, "maximize": maximize,
+                "foreach": foreach, "differentiable": differentiable, "fused": fused,
+            },
+        )  # fmt: skip
+
+    def _update(
+        self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
+    ) -> None:
+        grad = with_decay(group, param, grad)
+        momentum = group["momentum"]
+        if momentum:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad + buffer * momentum if group["nesterov"] else buffer
+        param.sub_(grad * group["lr"])
