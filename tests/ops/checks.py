@@ -46,12 +46,16 @@ def as_tensor(array: np.ndarray) -> Any:
     return tx.from_numpy(np.array(array, order="C"))
 
 
-def call(op: Any, sample: Sample, function: Any = None) -> list[Any]:
-    """The tensors among the results of the operator, after the sample's `before` and `after`."""
+def call(op: Any, sample: Sample, seed: int | None = 0) -> list[Any]:
+    """The results of the operator, after the sample's `before` and `after`; the same draws for a seed."""
+    if seed is not None:
+        tx.manual_seed(seed)
     args = list(sample.args)
     if sample.before is not None:
         args[0] = sample.before(args[0])
-    result = (function or op.operator)(*args, **sample.kwargs)
+    if op.sig.name.endswith("_"):
+        args[0] = args[0].clone()  # it writes there: leave the sample as it is
+    result = op.operator(*args, **sample.kwargs)
     if sample.after is not None:
         result = sample.after(*result) if isinstance(result, tuple) else sample.after(result)
     return tree_leaves(result)

@@ -8,6 +8,6 @@ import thixo as tx
 
 @pytest.mark.parametrize("dtype", [tx.float64, tx.complex128], ids=["float64", "complex128"])
 def test_gradients(op, dtype):
-    if op.random or dtype not in op.dtypes:
-        pytest.skip("random, or not of that dtype")
+    if dtype not in op.dtypes:
+        pytest.skip("it does not claim that dtype")
     check_gradients(op, dtype)
