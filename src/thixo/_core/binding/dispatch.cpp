@@ -331,6 +331,8 @@ static int fill(Operator& op, PyObject* kw) {
     }
     op.rules.push_back(std::move(rule));
   }
+  if (op.rules.size() <= kPlannedRules)
+    for (uint32_t active = 0; active < 1u << op.rules.size(); ++active) op.plans.push_back(op.kept_by(active));
   PyObject* differentiable = get("differentiable");
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(differentiable); ++i)
     op.differentiable.push_back(PyObject_IsTrue(PyTuple_GET_ITEM(differentiable, i)) > 0);

@@ -76,7 +76,8 @@ static PyObject* variable(PyObject* self, void*) {
       PyErr_SetString(PyExc_AttributeError, "only AccumulateGrad nodes have a variable");
       throw PythonError();
     }
-    return wrap(leaf->variable);
+    if (!leaf->variable) Py_RETURN_NONE;
+    return wrap(Ref<Tensor>(leaf->variable));
   });
 }
 static PyObject* saved(PyObject* self, void*) {

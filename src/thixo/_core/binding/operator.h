@@ -22,13 +22,15 @@ struct Param {
 
 enum class From : uint8_t { Grad, Input, Output, Type, Needs };
 struct RuleArgument { From from; int index; };
+constexpr int kPlannedRules = 3;
+
 struct Rule {
   Object function;
   std::vector<int> serves;  // parameters whose gradients it returns
   std::vector<RuleArgument> arguments;
 };
 
-using Results = std::vector<Ref<Tensor>>;
+using Results = SmallVector<Ref<Tensor>, 2>;
 struct Operator;
 using NativeCall = bool (*)(const Operator& op, PyObject* const* slots, Results& out);  // false: not this case
 
@@ -41,6 +43,9 @@ struct Operator {
   int outputs = 1;
   bool many = false, random = false;
   std::vector<Rule> rules;
+  // What must be kept, by the set of rules that are needed (a bit each); filled up to kPlannedRules rules.
+  std::vector<std::vector<RuleArgument>> plans;
+  std::vector<RuleArgument> kept_by(uint32_t active) const;
   std::vector<char> differentiable;
   uint32_t dtypes = 0;
   ResultKind result = ResultKind::Same;

@@ -1,4 +1,5 @@
 // Nodes whose gradient rules are the declarations' own functions.
+#include "../core/free_list.h"
 #include "operator.h"
 
 namespace thixo {
@@ -14,13 +15,18 @@ struct Kept {
   Object object;                // anything else
 };
 
+thread_local FreeList node_memory;
+
 struct RuleNode final : Node {
   Object owner;  // keeps the Operator alive
   const Operator* op;
   SmallVector<Kept, 2> kept;
   SmallVector<int, 1> list_lengths;  // of `tensors` parameters, in order: each has as many edges
-  uint32_t active = 0;          // rules that are needed
+  uint32_t active = 0;  // rules that are needed
   bool released = false;
+
+  static void* operator new(size_t bytes) { return node_memory.take(bytes); }
+  static void operator delete(void* p) { node_memory.give(p); }
 
   std::string name() const override { return op->grad_name; }
 
@@ -146,6 +152,31 @@ Object spec_of(PyObject* o) {
   return Object::own(PyObject_CallFunctionObjArgs(known.spec, shape.get(), dtype_object(t->dtype), nullptr));
 }
 
+// Keeps one thing for the node's rules. Results are added by finish_record.
+void keep(RuleNode& node, RuleArgument a, PyObject* const* slots, const Tensor* overwritten) {
+  Kept& k = node.kept.emplace_back();
+  k.what = a;
+  if (a.from == From::Output) return;
+  PyObject* o = slots[a.index];
+  bool list = node.op->params[a.index].kind == Kind::Tensors && PyTuple_Check(o);
+  if (a.from == From::Type) {
+    if (list) {
+      k.object = Object::own(PyList_New(PyTuple_GET_SIZE(o)));
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
+        PyList_SET_ITEM(k.object.get(), i, spec_of(PyTuple_GET_ITEM(o, i)).give());
+    } else {
+      k.object = spec_of(o);
+    }
+  } else if (is_tensor(o)) {
+    k.saved = save_input(tensor_of(o) == overwritten ? before_write(ref_of(o)) : ref_of(o));
+  } else if (list) {
+    k.is_list = true;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) k.list.push_back(save_input(ref_of(PyTuple_GET_ITEM(o, i))));
+  } else {
+    k.object = Object::borrow(o);
+  }
+}
+
 }  // namespace
 
 bool wants_tape(const Operator& op, PyObject* const* slots) {
@@ -185,36 +216,27 @@ Ref<Node> begin_record(const Operator& op, PyObject* const* slots, const Tensor*
   for (size_t r = 0; r < op.rules.size(); ++r) {
     bool needed = false;
     for (int p : op.rules[r].serves) needed = needed || node->needs(p);
-    if (!needed) continue;
-    node->active |= 1u << r;
-    for (RuleArgument a : op.rules[r].arguments) {
-      if (a.from == From::Grad || a.from == From::Needs || node->find(a)) continue;
-      Kept k;
-      k.what = a;
-      PyObject* o = a.from == From::Output ? nullptr : slots[a.index];
-      if (a.from == From::Type) {
-        if (PyTuple_Check(o) && op.params[a.index].kind == Kind::Tensors) {
-          k.object = Object::own(PyList_New(PyTuple_GET_SIZE(o)));
-          for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
-            PyList_SET_ITEM(k.object.get(), i, spec_of(PyTuple_GET_ITEM(o, i)).give());
-        } else {
-          k.object = spec_of(o);
-        }
-      } else if (a.from == From::Input) {
-        if (is_tensor(o)) {
-          k.saved = save_input(tensor_of(o) == overwritten ? before_write(ref_of(o)) : ref_of(o));
-        } else if (op.params[a.index].kind == Kind::Tensors && PyTuple_Check(o)) {
-          k.is_list = true;
-          for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i)
-            k.list.push_back(save_input(ref_of(PyTuple_GET_ITEM(o, i))));
-        } else {
-          k.object = Object::borrow(o);
-        }
-      }
-      node->kept.push_back(std::move(k));
-    }
+    if (needed) node->active |= 1u << r;
+  }
+  if (node->active < op.plans.size()) {
+    for (RuleArgument a : op.plans[node->active]) keep(*node, a, slots, overwritten);
+  } else {
+    for (RuleArgument a : op.kept_by(node->active)) keep(*node, a, slots, overwritten);
   }
   return node;
+}
+
+std::vector<RuleArgument> Operator::kept_by(uint32_t active) const {
+  std::vector<RuleArgument> found;
+  for (size_t r = 0; r < rules.size(); ++r) {
+    if (!(active >> r & 1)) continue;
+    for (RuleArgument a : rules[r].arguments) {
+      bool known_already = a.from == From::Grad || a.from == From::Needs;
+      for (RuleArgument b : found) known_already = known_already || (a.from == b.from && a.index == b.index);
+      if (!known_already) found.push_back(a);
+    }
+  }
+  return found;
 }
 
 void finish_record(const Ref<Node>& node, const Operator& op, const Results& results) {

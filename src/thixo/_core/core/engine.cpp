@@ -192,7 +192,7 @@ std::vector<Ref<Tensor>> run_backward(const std::vector<Ref<Tensor>>& roots,
       if (targets[i].node.get() != node.get()) continue;
       if (targets[i].input < grads.size() && grads[targets[i].input]) {
         captured[i] = grads[targets[i].input];
-        if (auto* leaf = dynamic_cast<AccumulateGrad*>(node.get()); leaf && !accumulate)
+        if (auto* leaf = dynamic_cast<AccumulateGrad*>(node.get()); leaf && leaf->variable && !accumulate)
           for (auto& hook : std::vector<Ref<GradHook>>(leaf->variable->autograd->hooks))
             captured[i] = hook->call(captured[i]);
       }

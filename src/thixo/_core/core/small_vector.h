@@ -1,6 +1,7 @@
 // A vector whose first N items live inside it: tape nodes have one or two of everything.
 #pragma once
-#include <cstdlib>
+#include <cstddef>
+#include <initializer_list>
 #include <new>
 #include <utility>
 
@@ -28,6 +29,19 @@ class SmallVector {
 
  public:
   SmallVector() = default;
+  SmallVector(std::initializer_list<T> items) {
+    for (const T& item : items) push_back(item);
+  }
+  SmallVector(SmallVector&& o) noexcept {
+    if (o.is_inline()) {
+      for (T& item : o) emplace_back(std::move(item));
+      o.clear();
+    } else {
+      items_ = std::exchange(o.items_, reinterpret_cast<T*>(o.inline_));
+      count_ = std::exchange(o.count_, 0);
+      capacity_ = std::exchange(o.capacity_, N);
+    }
+  }
   SmallVector(const SmallVector&) = delete;
   SmallVector& operator=(const SmallVector&) = delete;
   ~SmallVector() {

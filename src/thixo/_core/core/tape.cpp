@@ -11,22 +11,21 @@ static std::atomic<uint64_t> next_sequence{1};
 Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
 Node::~Node() = default;
 
-// Deleting a node drops its edges, which may delete the nodes before it, and so on down the tape. A queue in
-// place of recursion keeps the stack flat.
+// Deleting a node drops its edges, which may delete the nodes before it, and so on down the tape. A chain of
+// dead nodes in place of recursion keeps the stack flat.
 void Node::destroy() {
-  thread_local std::vector<Node*>* queue = nullptr;
-  if (queue) {
-    queue->push_back(this);
-    return;
+  thread_local Node* dead = nullptr;
+  thread_local bool busy = false;
+  next_dead = dead;
+  dead = this;
+  if (busy) return;
+  busy = true;
+  while (dead) {
+    Node* node = dead;
+    dead = node->next_dead;
+    delete node;
   }
-  std::vector<Node*> local{this};
-  queue = &local;
-  while (!local.empty()) {
-    Node* n = local.back();
-    local.pop_back();
-    delete n;
-  }
-  queue = nullptr;
+  busy = false;
 }
 
 Ref<Tensor> GradHook::call(const Ref<Tensor>& grad) {
@@ -37,17 +36,16 @@ Ref<Tensor> GradHook::call(const Ref<Tensor>& grad) {
   return grad;
 }
 
-AccumulateGrad::AccumulateGrad(const Ref<Tensor>& v) : variable(v) {
+AccumulateGrad::AccumulateGrad(Tensor& leaf) : variable(&leaf) {
   sequence = UINT64_MAX;  // runs as soon as it can, so that gradients are dropped early
-  results.push_back(result_type(*v));
-  v->grad_state().accumulator = this;
+  results.push_back(result_type(leaf));
 }
-AccumulateGrad::~AccumulateGrad() { variable->autograd->accumulator = nullptr; }
 
 void AccumulateGrad::apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>&) {
   Ref<Tensor> grad = std::move(gradients[0]);
-  if (!grad) return;
-  Autograd& state = *variable->autograd;
+  if (!grad || !variable) return;
+  Ref<Tensor> leaf(variable);  // hooks may drop the last other reference
+  Autograd& state = *leaf->autograd;
   // Hooks may add or remove hooks: work on copies.
   for (auto& hook : std::vector<Ref<GradHook>>(state.hooks)) grad = hook->call(grad);
   if (!state.grad) {
@@ -60,7 +58,7 @@ void AccumulateGrad::apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<
   } else {
     tape_operators.add_(state.grad, grad);
   }
-  for (auto& hook : std::vector<Ref<GradHook>>(state.after_hooks)) hook->call(variable);
+  for (auto& hook : std::vector<Ref<GradHook>>(state.after_hooks)) hook->call(leaf);
 }
 
 // ---- saved tensors
@@ -131,8 +129,8 @@ Edge gradient_edge(const Ref<Tensor>& t) {
   const Ref<Node>& fn = current_grad_fn(t);
   if (fn) return {fn, t->autograd->output};
   if (!t->autograd || !t->autograd->requires_grad) return {};
-  if (t->autograd->accumulator) return {Ref<Node>(t->autograd->accumulator), 0};
-  return {Ref<Node>(new AccumulateGrad(t)), 0};
+  if (!t->autograd->accumulator) t->autograd->accumulator = Ref<Node>(new AccumulateGrad(*t));
+  return {t->autograd->accumulator, 0};
 }
 
 void check_inplace(const Tensor& t, const char* op, bool records) {

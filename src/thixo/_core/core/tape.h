@@ -26,6 +26,7 @@ struct GradHook : Counted {
 };
 
 struct Node : Counted {
+  Node* next_dead = nullptr;  // while it waits to be deleted
   uint64_t sequence;  // creation order; backward runs the newest first
   SmallVector<Edge, 2> edges;
   SmallVector<ResultType, 1> results;
@@ -43,11 +44,11 @@ struct Node : Counted {
   virtual void release_saved() {}  // drop what was kept for backward
 };
 
-// Adds to a leaf's .grad.
+// Adds to a leaf's .grad. The leaf owns it; when the leaf dies nobody can see its gradient any more, and the
+// node does nothing.
 struct AccumulateGrad final : Node {
-  Ref<Tensor> variable;
-  explicit AccumulateGrad(const Ref<Tensor>& variable);
-  ~AccumulateGrad() override;
+  Tensor* variable;
+  explicit AccumulateGrad(Tensor& variable);
   void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override;
   std::string name() const override { return "AccumulateGrad"; }
 };

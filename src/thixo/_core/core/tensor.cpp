@@ -3,6 +3,7 @@
 #include <new>
 
 #include "allocator.h"
+#include "free_list.h"
 #include "kernels.h"
 #include "tape.h"
 
@@ -10,37 +11,10 @@ namespace thixo {
 
 namespace {
 
-// Dead objects of one size, kept per thread and chained through their own memory: a tensor is made and
-// dropped for every operation.
-struct FreeList {
-  static constexpr int kMost = 256;
-  void* first = nullptr;
-  int count = 0;
-  ~FreeList() {
-    while (first) {
-      void* next = *static_cast<void**>(first);
-      ::operator delete(first);
-      first = next;
-    }
-    count = kMost;  // whatever comes later is given back at once
-  }
-  void* take(size_t bytes) {
-    if (!first) return ::operator new(bytes);
-    void* p = first;
-    first = *static_cast<void**>(p);
-    --count;
-    return p;
-  }
-  void give(void* p) {
-    if (count >= kMost) return ::operator delete(p);
-    *static_cast<void**>(p) = first;
-    first = p;
-    ++count;
-  }
-};
-
+// A tensor is made and dropped for every operation.
 thread_local FreeList tensor_memory;
 thread_local FreeList storage_memory;
+thread_local FreeList autograd_memory;
 
 }  // namespace
 
@@ -48,12 +22,14 @@ void* Tensor::operator new(size_t bytes) { return tensor_memory.take(bytes); }
 void Tensor::operator delete(void* p) { tensor_memory.give(p); }
 void Tensor::destroy() { delete this; }
 
-Tensor::~Tensor() {
-  if (autograd) {
-    if (autograd->retainer) autograd->retainer->target = nullptr;
-    delete autograd;
-  }
+Tensor::~Tensor() { delete autograd; }
+
+Autograd::~Autograd() {
+  if (retainer) retainer->target = nullptr;
+  if (accumulator) static_cast<AccumulateGrad*>(accumulator.get())->variable = nullptr;
 }
+void* Autograd::operator new(size_t bytes) { return autograd_memory.take(bytes); }
+void Autograd::operator delete(void* p) { autograd_memory.give(p); }
 
 void Storage::destroy() {
   this->~Storage();

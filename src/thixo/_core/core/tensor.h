@@ -70,12 +70,16 @@ struct Tensor : Counted {
 
 // What only tensors with a gradient need.
 struct Autograd {
+  static void* operator new(size_t bytes);
+  static void operator delete(void* p);
+  ~Autograd();
+
   bool requires_grad = false;  // for leaves; others require one because they have a grad_fn
   bool retains_grad = false;
   uint32_t output = 0;         // which result of grad_fn
   Ref<Node> grad_fn;
   Ref<Tensor> grad;
-  Node* accumulator = nullptr;  // leaf: the node that adds to grad; it clears this when it dies
+  Ref<Node> accumulator;  // leaf: the node that adds to grad
   std::vector<Ref<GradHook>> hooks;        // leaf: run on the gradient before it is added
   std::vector<Ref<GradHook>> after_hooks;  // leaf: run when grad has been added to
   Ref<GradHook> retainer;                  // non-leaf with retain_grad

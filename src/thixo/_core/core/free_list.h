@@ -1,0 +1,36 @@
+// Memory of dead objects, kept per thread for the next one of its kind.
+#pragma once
+#include <cstddef>
+#include <new>
+
+namespace thixo {
+
+// Blocks of one size, chained through their own memory. Use one thread_local list for each type.
+struct FreeList {
+  static constexpr int kMost = 256;
+  void* first = nullptr;
+  int count = 0;
+  ~FreeList() {
+    while (first) {
+      void* next = *static_cast<void**>(first);
+      ::operator delete(first);
+      first = next;
+    }
+    count = kMost;  // whatever comes later is given back at once
+  }
+  void* take(size_t bytes) {
+    if (!first) return ::operator new(bytes);
+    void* p = first;
+    first = *static_cast<void**>(p);
+    --count;
+    return p;
+  }
+  void give(void* p) {
+    if (count >= kMost) return ::operator delete(p);
+    *static_cast<void**>(p) = first;
+    first = p;
+    ++count;
+  }
+};
+
+}  // namespace thixo
