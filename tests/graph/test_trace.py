@@ -426,3 +426,64 @@ def test_the_reference_backend_runs_a_trace():
 def test_wrong_use():
     with pytest.raises(ArgumentError, match="needs a function"):
         tx.jit.trace(3, tx.ones(2))
+
+
+# ---- modules
+
+
+class Small(tx.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = tx.nn.Linear(4, 5)
+        self.norm = tx.nn.BatchNorm1d(5)
+        self.out = tx.nn.Linear(5, 2)
+
+    def forward(self, x):
+        return self.out(self.norm(self.hidden(x)).relu())
+
+
+def test_a_module():
+    model = Small().eval()
+    traced = tx.jit.trace(model, rand(3, 4))
+    names = [v.name for v in traced.graph.constants]
+    assert {"hidden_weight", "hidden_bias", "out_weight", "norm_running_mean"} <= set(names)
+    x = rand(7, 4)
+    equal(traced(x), model(x))
+    traced(x).sum().backward()
+    assert model.hidden.weight.grad is not None
+
+
+def test_a_module_in_training_changes_its_buffers():
+    model, other = Small(), Small()
+    other.load_state_dict(model.state_dict())
+    traced = tx.jit.trace(model, rand(3, 4))
+    assert model.norm.num_batches_tracked.item() == 0
+    for _ in range(2):
+        x = rand(6, 4)
+        equal(traced(x), other(x))
+    for name, buffer in model.named_buffers():
+        equal(buffer, dict(other.named_buffers())[name])
+    assert model.norm.num_batches_tracked.item() == 2
+
+
+def test_a_step_of_training():
+    model = Small().eval()
+    parameters = list(model.parameters())
+
+    def step(x, y):
+        loss = ((model(x) - y) ** 2).mean()
+        gradients = tx.autograd.grad(loss, parameters)
+        with tx.no_grad():
+            for p, g in zip(parameters, gradients, strict=True):
+                p -= 0.1 * g
+        return loss
+
+    traced = tx.jit.trace(step, (rand(3, 4), rand(3, 2)))
+    assert len(traced.graph.mutations) == len(parameters)
+    other = Small().eval()
+    other.load_state_dict(model.state_dict())
+    x, y = rand(8, 4), rand(8, 2)
+    losses = [traced(x, y).item() for _ in range(5)]
+    assert losses == sorted(losses, reverse=True)
+    model.load_state_dict(other.state_dict())
+    np.testing.assert_allclose([step(x, y).item() for _ in range(5)], losses, rtol=1e-6)
