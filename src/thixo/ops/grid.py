@@ -59,7 +59,7 @@ def _sample(input: Any, grid: Any, mode: str, padding: str, align: bool) -> Any:
     coordinates = []
     for i, n in enumerate(sizes):
         c = grid.select(-1, axes - 1 - i)
-        coordinates.append((c + 1) * ((n - 1) / 2) if align else ((c + 1) * n - 1) / 2)
+        coordinates.append((c + 1) * (n - 1) / 2 if align else ((c + 1) * n - 1) / 2)
     each: list[list[tuple[Any, Any]]] = []  # for each axis, (place, weight) of its neighbours
     for x, n in zip(coordinates, sizes, strict=True):
         if mode == "bicubic":
@@ -279,7 +279,7 @@ class AffineGrid(Composite):
             if n == 1:
                 line = line * 0
             else:
-                line = line * (2 / (n - 1)) - 1 if align_corners else (line * 2 + 1) / n - 1
+                line = line * 2 / (n - 1) - 1 if align_corners else (line * 2 + 1) / n - 1
             line = line.reshape(*(n if j == i else 1 for j in range(axes))).expand(sizes)
             columns.insert(0, line.flatten())
         columns.append(tx.ones_like(columns[0]))

@@ -44,10 +44,10 @@ class HingeEmbeddingLoss(Composite):
         return slow.reduced(slow.elementwise(one, input, target), size_average, reduce, reduction)
 
     def samples(s):
-        signs = s.ints(s.n, s.m, low=0, high=2) * 2 - 1
-        x = s.distinct(s.n, s.m)
-        yield Sample(x, signs)
-        yield Sample(x, signs, 0.3, reduction="none")
+        yield Sample(s.distinct(s.n, s.m), s.ints(s.n, s.m, low=1, high=2))
+        yield Sample(s.distinct(s.n, s.m), s.ints(s.n, s.m, low=-1, high=0), 0.3, reduction="none")
+        mixed = s.array([1, -1, 1, 0], int64)
+        yield Sample(s.distinct(4), mixed, 0.3, reduction="sum")
 
     def bad(s):
         yield Bad(
@@ -88,10 +88,8 @@ class MarginRankingLoss(Composite):
         return slow.reduced(losses, size_average, reduce, reduction)
 
     def samples(s):
-        signs = s.array(s.ints(s.n, low=0, high=2) * 2 - 1)
-        yield Sample(s.distinct(s.n), s.distinct(s.n), signs, 0.05, reduction="none")
-        if s.dtype in FLOATS:
-            yield Sample(s.distinct(s.n, s.m), s.distinct(s.n, s.m), s.real(s.n, s.m), 0.1)
+        yield Sample(s.distinct(s.n), s.distinct(s.n), s.real(s.n), 0.05, reduction="none")
+        yield Sample(s.distinct(s.n, s.m), s.distinct(s.n, s.m), s.real(s.n, s.m), 0.1)
 
     def bad(s):
         x = s.real(5, 4)
@@ -142,9 +140,9 @@ class CosineEmbeddingLoss(Composite):
         return slow.reduced(slow.elementwise(one, cosines, target), size_average, reduce, reduction)
 
     def samples(s):
-        signs = s.ints(s.n, low=0, high=2) * 2 - 1
-        yield Sample(s.positive(s.n, 4), s.positive(s.n, 4), signs)
-        yield Sample(s.positive(s.n, 4), s.positive(s.n, 4), signs, 0.4, reduction="none")
+        yield Sample(s.positive(s.n, 4), s.positive(s.n, 4), s.ints(s.n, low=1, high=2))
+        far = s.ints(s.n, low=-1, high=0)
+        yield Sample(s.positive(s.n, 4), s.positive(s.n, 4), far, 0.4, reduction="none")
         yield Sample(s.positive(4), s.positive(4), s.array(-1, int64), reduction="sum")
 
     def bad(s):

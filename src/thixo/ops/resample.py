@@ -10,6 +10,7 @@ from thixo.ops import resample_references as slow
 from thixo.ops.base import Composite
 from thixo.ops.precision import widened
 from thixo.ops.samples import Bad, Sample
+from thixo.shape import is_symbolic
 
 _RANK = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 _MODES = ("nearest", "nearest-exact", "area", *_RANK)
@@ -31,11 +32,21 @@ def cubic(t: Any, a: float = -0.75) -> list[Any]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-def _scale(size: Any, wanted: Any, factor: float | None, align: bool | None) -> float:
+def _width(size: Any, wanted: Any, factor: float | None, align: bool) -> Any:
     """How many old places a new place is wide."""
     if align:
         return (size - 1) / (wanted - 1) if wanted > 1 else 0.0
     return 1 / factor if factor is not None and factor > 0 else size / wanted
+
+
+def _scale(x: Any, axis: int, wanted: Any, factor: float | None, align: bool, dtype: Any) -> Any:
+    """`_width` as a number, or as a tensor where it follows from sizes that are symbols."""
+    size = x.shape[axis]
+    given = factor is not None and factor > 0 and not align
+    if given or not (is_symbolic(size) or is_symbolic(wanted)):
+        return _width(size, wanted, factor, align)
+    over, under = (size - 1, wanted - 1) if align else (size, wanted)
+    return tx.ones(1, dtype=dtype, device=x.device) * over / under
 
 
 def _along(weight: Any, axis: int, ndim: int) -> Any:
@@ -48,13 +59,13 @@ def _nearest(x: Any, axis: int, wanted: Any, factor: float | None, exact: bool) 
     place = tx.arange(wanted, dtype=float32, device=x.device)
     if exact:
         place = place + 0.5
-    source = (place * _scale(size, wanted, factor, False)).to(int64)
+    source = (place * _scale(x, axis, wanted, factor, False, float32)).to(int64)
     return x.index_select(axis, tx.clamp(source, max=size - 1))
 
 
 def _source(x: Any, axis: int, wanted: Any, factor: float | None, align: bool) -> Any:
     place = tx.arange(wanted, dtype=x.dtype, device=x.device)
-    scale = _scale(x.shape[axis], wanted, factor, align)
+    scale = _scale(x, axis, wanted, factor, align, x.dtype)
     return place * scale if align else (place + 0.5) * scale - 0.5
 
 
@@ -83,8 +94,9 @@ def _antialiased(
     x: Any, axis: int, wanted: Any, factor: float | None, align: bool, mode: str
 ) -> Any:
     """Each new place averages all the old ones under a filter as wide as the reduction."""
-    size = x.shape[axis]
-    scale = _scale(size, wanted, factor, align)
+    # the width of the filter decides how many taps there are, so these sizes must be known
+    size, wanted = int(x.shape[axis]), int(wanted)
+    scale = _width(size, wanted, factor, align)
     stretch = max(scale, 1.0)
     support = (1 if mode == "bilinear" else 2) * stretch
     place = tx.arange(wanted, dtype=x.dtype, device=x.device)
@@ -110,6 +122,11 @@ def _antialiased(
 # ---- arguments
 
 
+def _times(size: Any, factor: float) -> Any:
+    whole = is_symbolic(size) and factor.is_integer()
+    return size * int(factor) if whole else math.floor(float(size) * factor)
+
+
 def _sizes(
     op: str, input: Any, size: Any, scale_factor: Any, recompute: bool | None
 ) -> tuple[tuple[Any, ...], list[float | None]]:
@@ -131,7 +148,7 @@ def _sizes(
         sizes, factors = values, [None] * axes
     else:
         factors = [float(v) for v in values]
-        sizes = [math.floor(float(n) * f) for n, f in zip(input.shape[2:], factors, strict=True)]
+        sizes = [_times(n, f) for n, f in zip(input.shape[2:], factors, strict=True)]
         if recompute:
             factors = [None] * axes
     for n, m in zip(input.shape[2:], sizes, strict=True):
@@ -211,11 +228,13 @@ class Interpolate(Composite):
 
     def samples(s):
         yield Sample(s.real(s.n, 2, 4), 6)
+        yield Sample(s.real(s.n, 2, s.m), None, 2)
         yield Sample(s.real(s.n, 2, 4, 3), (2, 5), mode="nearest-exact")
         yield Sample(s.real(2, 1, 3, 4, 2), None, 1.5)
         if s.dtype not in FLOATS:
             return
         yield Sample(s.real(s.n, 2, 4), None, 1.7, "linear")
+        yield Sample(s.real(s.n, 2, s.m), s.m + 3, None, "linear", True)
         yield Sample(s.real(s.n, 2, 4, 3), (3, 5), None, "bilinear", True)
         yield Sample(s.real(s.n, 2, 4, 3), (2, 7), None, "bilinear")
         yield Sample(s.real(s.n, 1, 4, 3), (6, 2), None, "bicubic", False)
