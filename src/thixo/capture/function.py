@@ -1,6 +1,7 @@
 """A traced function: a graph with the containers of its arguments and results around it."""
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, NamedTuple
 
 from thixo import _core
@@ -33,6 +34,7 @@ class TracedFunction:
         self._fixed = fixed  # arguments that are no tensors, by position: part of the trace
         self._outputs = outputs
         self._leaves = leaves
+        self._interpreter = Interpreter(graph, "eager")
         self.__name__ = graph.name
 
     @property
@@ -49,7 +51,7 @@ class TracedFunction:
     def __call__(self, *args: Any) -> Any:
         """Run the graph on other arguments of the same kinds."""
         tensors = self._flatten(args)
-        interpreter = Interpreter(self.graph, "eager")
+        interpreter = copy(self._interpreter)  # it holds the sizes of one call
         results = interpreter.run_all(*tensors)
         count = len(self.graph.outputs)
         outputs, changes = results[:count], results[count:]

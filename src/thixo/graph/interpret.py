@@ -252,7 +252,6 @@ class ReferenceBackend(Backend):
             for result, value in zip(results, node.outputs, strict=True)
         ]
 
-
     def _draw(self, node: Node, args: list[Any]) -> Sequence[Any]:
         eager = EagerBackend()
         tensors = [eager.input(a, v) for a, v in zip(args, node.args, strict=True)]
