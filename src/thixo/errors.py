@@ -144,8 +144,8 @@ class OutOfMemory(ThixoError, MemoryError):  # noqa: N818
 class GraphError(ThixoError):
     """A graph that is not well formed: a value used before it is made, types that do not match.
 
-    Fails:  tx.graph.parse("graph(x: f32[n]):\\n  return y")
-    Fixed:  tx.graph.parse("graph(x: f32[n]):\\n  y = tanh(x)\\n  return y")
+    Fails:  tx.graph.parse("graph f(x: f32[n]) {\\n return y\\n}")
+    Fixed:  tx.graph.parse("graph f(x: f32[n]) {\\n y: f32[n] = tanh(x)\\n return y\\n}")
     """
 
 

@@ -5,7 +5,7 @@
 ...     return (x * w).tanh()
 >>> traced = tx.jit.trace(f, (tx.ones(3, 4), tx.ones(4)))
 >>> traced(tx.zeros(7, 2), tx.zeros(2)).shape
-(7, 2)
+Size([7, 2])
 """
 
 import inspect

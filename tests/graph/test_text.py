@@ -1,6 +1,7 @@
 """The text form and its way back."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -26,6 +27,11 @@ def test_the_text_is_what_people_read():
     assert str(graph) == F
     assert graph.nodes[0].source == "train.py:12"
     graph.verify()
+
+
+def test_the_example_of_the_design_note():
+    note = Path(__file__).parents[2] / "docs/design/002-graph.md"
+    there_and_back(parse(note.read_text().split("```")[1]).verify())
 
 
 def there_and_back(graph: Graph) -> Graph:

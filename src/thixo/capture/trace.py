@@ -43,12 +43,10 @@ class Trace:
     >>> from thixo.graph import parse_type
     >>> with Trace("f") as trace:
     ...     x = trace.input("x", parse_type("f32[n]"))
-    ...     trace.output(x * 2)
-    >>> print(trace.finish())
-    graph f(x: f32[n]) {
-      mul: f32[n] = mul(x, 2)
-      return mul
-    }
+    ...     y = trace.output(x * 2)
+    >>> graph = trace.finish()
+    >>> graph.nodes
+    [mul: f32[n] = mul(x, 2)]
     """
 
     def __init__(self, name: str = "main") -> None:
