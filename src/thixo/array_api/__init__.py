@@ -49,7 +49,7 @@ _SHARED = (
 
 __all__ = [
     *_creation, *_data_types, *_elementwise, *_manipulation, *_searching, *_statistical, *_SHARED,
-    *_DTYPES, "VERSIONS", "e", "fft", "inf", "linalg", "matmul", "matrix_transpose", "nan",
+    *_DTYPES, "VERSIONS", "__array_namespace_info__", "e", "fft", "inf", "linalg", "matmul", "matrix_transpose", "nan",
     "newaxis", "pi", "tensordot", "vecdot",
 ]  # fmt: skip
 

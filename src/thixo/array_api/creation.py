@@ -6,7 +6,8 @@ from typing import Any, Literal
 from thixo.dtype import DType
 from thixo.errors import ValueRangeError
 from thixo.ops import public as tx
-from thixo.tensor import Tensor, asarray as _asarray, from_dlpack
+from thixo.tensor import Tensor, from_dlpack
+from thixo.tensor import asarray as _asarray
 
 __all__ = [
     "arange", "asarray", "empty", "empty_like", "eye", "from_dlpack", "full", "full_like",

@@ -46,9 +46,7 @@ def sign(x: Tensor, /) -> Tensor:
     return tx.sgn(x)
 
 
-def clip(
-    x: Tensor, /, min: Operand | None = None, max: Operand | None = None
-) -> Tensor:
+def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:
     """Each element moved into the range from `min` to `max`; the dtype stays that of x.
 
     >>> xp.clip(xp.asarray([-3, 1, 300]), 0, 255)

@@ -124,9 +124,7 @@ def irfftn(
 # ---- frequencies and their order
 
 
-def fftfreq(
-    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Any = None
-) -> Tensor:
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: Any = None) -> Tensor:
     """The frequencies of the elements of a transform of n samples at distances d.
 
     >>> xp.fft.fftfreq(4)

@@ -3,14 +3,13 @@
 from typing import Any
 
 from thixo.array_api.data_types import KINDS
-from thixo.device import as_device, available_devices, cpu, device as Device  # noqa: N812
+from thixo.device import as_device, available_devices, cpu
+from thixo.device import device as Device
 from thixo.dtype import ALL, DType, bfloat16, float16, get_default_dtype, int64
 from thixo.errors import ValueRangeError
 
 # The dtypes of the standard; Thixo has float16 and bfloat16 besides.
-DTYPES: dict[str, DType] = {
-    t.name: t for t in ALL if t not in (float16, bfloat16)
-}
+DTYPES: dict[str, DType] = {t.name: t for t in ALL if t not in (float16, bfloat16)}
 
 
 class Info:

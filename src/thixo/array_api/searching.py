@@ -4,8 +4,9 @@ from typing import Literal, NamedTuple
 
 from thixo.array_api.promotion import Number, together
 from thixo.array_api.statistical import Axes, axes_of
-from thixo.dtype import bool as bool_, int64
-from thixo.errors import DTypeError, ShapeError, ValueRangeError, describe
+from thixo.dtype import bool as bool_
+from thixo.dtype import int64
+from thixo.errors import DTypeError, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.tensor import Tensor
 
@@ -95,9 +96,7 @@ def where(condition: Tensor, x1: Tensor | Number, x2: Tensor | Number, /) -> Ten
 # ---- order
 
 
-def sort(
-    x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True
-) -> Tensor:
+def sort(x: Tensor, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements in order along an axis.
 
     >>> xp.sort(xp.asarray([3, 1, 2]), descending=True)

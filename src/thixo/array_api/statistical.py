@@ -121,7 +121,8 @@ def all(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     tensor([ True, False])
     """
     axes = axes_of(x, axis, "all")
-    return x != 0 if axes == () else tx.all(x != 0, axes, keepdims)
+    truth = tx.ne(x, 0)
+    return truth if axes == () else tx.all(truth, axes, keepdims)
 
 
 def any(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
@@ -131,7 +132,8 @@ def any(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) -> Tensor:
     tensor([ True, False])
     """
     axes = axes_of(x, axis, "any")
-    return x != 0 if axes == () else tx.any(x != 0, axes, keepdims)
+    truth = tx.ne(x, 0)
+    return truth if axes == () else tx.any(truth, axes, keepdims)
 
 
 # ---- along one axis
