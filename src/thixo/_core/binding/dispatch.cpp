@@ -200,6 +200,9 @@ static PyObject* write_out(const Operator& op, Object value, PyObject* out) {
   auto one = [&](PyObject* from, PyObject* to) {
     if (!is_tensor(to)) raise(ErrorKind::Argument, op.name + ": out must be a Tensor, got " + type_name(to));
     Tensor *t = tensor_of(to), *f = tensor_of(from);
+    if (has_internal_overlap(*t))
+      raise(ErrorKind::Inplace, op.name + ": several elements of out, " + describe(*t) +
+                                    ", are the same memory (it was expanded); give a tensor of its own");
     if (modes.grad && (t->requires_grad() || f->requires_grad()))
       raise(ErrorKind::Autograd, op.name + ": out= does not support gradients; an argument requires grad");
     if (!(t->sizes == f->sizes))

@@ -260,6 +260,7 @@ static PyGetSetDef getset[] = {
     {"is_sparse", get_false, nullptr, "Whether it is sparse.", nullptr},
     {"is_quantized", get_false, nullptr, "Whether it is quantized.", nullptr},
     {"_version", get_version, nullptr, "How often its memory was written in place.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {"_value", get_value, nullptr, "The graph value of a traced tensor, or None.", nullptr},
     {"_base", get_base, nullptr, "The tensor this is a view of, or None.", nullptr},
     {}};

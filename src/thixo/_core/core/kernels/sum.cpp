@@ -5,6 +5,7 @@
 // never its form.
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "../allocator.h"
 #include "../kernels.h"
@@ -235,7 +236,8 @@ void pack(char* to, const char* base, DType dtype, const Space& space, int first
 struct Scratch {
   size_t bytes;
   char* data;
-  explicit Scratch(size_t bytes) : bytes(bytes), data(static_cast<char*>(allocate(bytes))) {}
+  explicit Scratch(size_t bytes)
+      : bytes(bytes), data(bytes ? static_cast<char*>(allocate(bytes)) : nullptr) {}
   ~Scratch() { release(data, bytes); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
@@ -342,6 +344,10 @@ void sum(const Array& result, const Array& source, const bool* reduced_dims) {
     add_all<T, A>(reinterpret_cast<A*>(sums), source.dtype, source.data, kept, reduced);
   });
 
+  if (kept.total == 1 && result.dtype == dtype) {
+    std::memcpy(result.data, sums, bytes);
+    return;
+  }
   int64_t strides[kMaxDims];
   int64_t step = item_size(dtype);
   for (int d = source.ndim - 1; d >= 0; --d) {

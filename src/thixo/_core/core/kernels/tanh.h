@@ -60,9 +60,11 @@ template <class T>
 inline T tanh_of(T x) {
   using C = tanh_parts::Constants<T>;
   using Bits = typename C::Bits;
-  const T magnitude = x < 0 ? -x : x;
+  constexpr Bits sign_bit = std::numeric_limits<Bits>::min();
+  const Bits sign = std::bit_cast<Bits>(x) & sign_bit;
+  const T magnitude = std::bit_cast<T>(std::bit_cast<Bits>(x) ^ sign);
   const T square = x * x;
-  const T near = x + x * (square * tanh_parts::polynomial(C::p, square));
+  const T near = magnitude + magnitude * (square * tanh_parts::polynomial(C::p, square));
 
   const T y = 2 * (magnitude < C::saturates ? magnitude : C::saturates);
   const T shifted = y * T(1.44269504088896340736) + C::rounder;
@@ -75,7 +77,7 @@ inline T tanh_of(T x) {
   const T power = reduced * std::bit_cast<T>(exponent << C::mantissa_bits);
   const T far = 1 - 2 / (power + 1);
 
-  const T result = magnitude < T(0.625) ? near : (x < 0 ? -far : far);
+  const T result = std::bit_cast<T>(std::bit_cast<Bits>(magnitude < T(0.625) ? near : far) | sign);
   return x == x ? result : x;
 }
 
