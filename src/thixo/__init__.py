@@ -50,6 +50,9 @@ _HOMES = {
         "thixo.random": "Generator default_generator get_rng_state initial_seed manual_seed seed "
         "set_rng_state",
         "thixo.serialization": "save load",
+        "thixo.layout": "layout memory_format strided preserve_format contiguous_format",
+        "thixo.shape": "broadcast_shapes",
+        "thixo._core": "Size",
         "thixo.threads": "get_num_threads set_num_threads",
     }.items()
     for name in names.split()

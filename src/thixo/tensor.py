@@ -22,6 +22,7 @@ from thixo.errors import (
     ValueRangeError,
     describe,
 )
+from thixo.layout import strided
 from thixo.ops import base as _base  # noqa: F401  (tells the core where operators are)
 from thixo.ops import public
 from thixo.printing import format_tensor, set_printoptions, tensor_text
@@ -354,6 +355,24 @@ def _retain_grad(self: Tensor) -> None:
     _core.retain_grad(self)
 
 
+def _torch_function(
+    cls: type, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+) -> Any:
+    """PyTorch's override protocol: its functions, given Thixo tensors, run Thixo's of the same name.
+
+    Converting is not its job: a call that mixes both kinds of tensor is refused.
+    """
+    if any(not issubclass(t, Tensor) for t in types):
+        raise ArgumentError(
+            f"torch.{func.__name__}: tensors of PyTorch and of Thixo cannot be mixed; convert one with "
+            "from_dlpack()"
+        )
+    own = getattr(Tensor, func.__name__, None) or public.find(func.__name__)
+    if own is None:
+        return NotImplemented
+    return own(*args, **(kwargs or {}))
+
+
 def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Give this tensor another shape in place; new elements are not initialised."""
     wanted = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
@@ -467,7 +486,10 @@ def _attach() -> None:
         "retain_grad": _retain_grad,
         "where": lambda self, condition, other: public.where(condition, self, other),
         "polygamma": lambda self, n: public.polygamma(n, self),
+        "layout": property(lambda self: strided),
         "resize_": _resize,
+        "resize_as_": lambda self, other: _resize(self, tuple(other.shape)),
+        "__torch_function__": classmethod(_torch_function),
     }
     for name in public.method_names():
         if name not in vars(Tensor):

@@ -54,7 +54,10 @@ bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out) {
       for (int skip = t->ndim() - used; skip > 0; --skip) keep();
     } else if (PySlice_Check(o)) {
       Py_ssize_t start, stop, step;
-      if (PySlice_Unpack(o, &start, &stop, &step) < 0) throw PythonError();
+      if (PySlice_Unpack(o, &start, &stop, &step) < 0) {
+        PyErr_Clear();  // a step of zero: the general path says what is wrong
+        return false;
+      }
       if (step < 0) return false;  // no view: strides are never negative
       Py_ssize_t n = PySlice_AdjustIndices(t->sizes[axis], &start, &stop, step);
       sizes.push_back(n);
