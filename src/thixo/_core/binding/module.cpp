@@ -7,11 +7,12 @@
 #include "../core/thread_pool.h"
 #include "node_object.h"
 #include "operator.h"
+#include "tensor_object.h"
 
 namespace thixo {
 
 PyTypeObject* operator_type = nullptr;
-extern PyType_Spec tensor_spec, operator_spec, node_spec;
+extern PyType_Spec operator_spec, node_spec;
 extern thread_local bool tracing;
 PyObject* add_hook(PyObject*, PyObject*);
 PyObject* remove_hook(PyObject*, PyObject*);
@@ -342,7 +343,8 @@ PyObject* make_module() {
     if (type) PyModule_AddObjectRef(module, name, reinterpret_cast<PyObject*>(type));
     return type;
   };
-  tensor_type = add_type(&tensor_spec, "Tensor");
+  tensor_type = make_tensor_type(module);
+  if (!tensor_type || PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)) < 0) return nullptr;
   operator_type = add_type(&operator_spec, "Operator");
   node_type = add_type(&node_spec, "Node");
   if (!tensor_type || !operator_type || !node_type || add_random(module) < 0 || add_special(module) < 0) {

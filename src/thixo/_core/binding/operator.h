@@ -79,6 +79,7 @@ struct Slots {
 
 void bind(const Operator& op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Slots& slots);
 PyObject* dispatch(const Operator& op, Slots& slots);
+PyObject* call_operator_object(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
 PyObject* call_binary(PyObject* op, PyObject* a, PyObject* b);
 
 // Call an operator of the table from native code.

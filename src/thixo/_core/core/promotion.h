@@ -9,7 +9,7 @@ extern DType default_float;
 // Tensors with dimensions decide; 0-d tensors and Python numbers only by their category.
 class Promotion {
   bool has_[3] = {false, false, false};
-  DType type_[3];
+  DType type_[3] = {};
 
   static int category(DType t) {
     return is_complex(t) ? 3 : is_floating(t) ? 2 : is_integer(t) ? 1 : 0;
