@@ -24,9 +24,6 @@ class Parameter(Tensor):
     def __init__(self, data: Any = None, requires_grad: bool = True) -> None:
         """All is done by `__new__`."""
 
-    def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
-
 
 class Buffer(Tensor):
     """A tensor that a module keeps and moves but does not train, such as a running mean.

@@ -151,6 +151,25 @@ class ModuleList(_ModuleRow):
     def __iadd__(self, modules: Iterable[Module]) -> "ModuleList":
         return self.extend(modules)
 
+    def __repr__(self) -> str:
+        """Like any module, but equal neighbours are one entry: (0-2): 3 x Linear(...)."""
+        runs: list[tuple[str, int]] = []
+        for module in self:
+            text = repr(module)
+            if runs and runs[-1][0] == text:
+                runs[-1] = (text, runs[-1][1] + 1)
+            else:
+                runs.append((text, 1))
+        if not runs:
+            return f"{self._get_name()}()"
+        lines, first = [], 0
+        for text, count in runs:
+            name = f"({first})" if count == 1 else f"({first}-{first + count - 1})"
+            times = "" if count == 1 else f"{count} x "
+            lines.append(f"{name}: {times}" + text.replace("\n", "\n  "))
+            first += count
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
     def __add__(self, other: Iterable[Module]) -> "ModuleList":
         return ModuleList([*self, *other])
 

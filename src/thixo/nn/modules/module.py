@@ -70,15 +70,15 @@ class Module(Hooks, StateDict):
         state = self.__dict__
         if isinstance(value, Parameter):
             self._need_init("parameters")
-            self._forget(name)
+            self._forget(name, "_parameters")
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._need_init("modules")
-            self._forget(name)
+            self._forget(name, "_modules")
             state["_modules"][name] = value
         elif isinstance(value, Buffer):
             self._need_init("buffers")
-            self._forget(name)
+            self._forget(name, "_buffers")
             self.register_buffer(name, value, value.persistent)
         elif name in state.get("_parameters", ()):
             if value is not None:
@@ -123,11 +123,12 @@ class Module(Hooks, StateDict):
                 f"super().__init__() first"
             )
 
-    def _forget(self, name: str) -> None:
-        """Make way for another member of the same name."""
+    def _forget(self, name: str, kept: str) -> None:
+        """Make way for a member of the same name; one of the same kind keeps its place in the order."""
         self.__dict__.pop(name, None)
         for kind in ("_parameters", "_buffers", "_modules"):
-            self.__dict__[kind].pop(name, None)
+            if kind != kept:
+                self.__dict__[kind].pop(name, None)
         self._non_persistent.discard(name)
 
     def _cannot(self, name: str, value: Any, kind: str, wanted: str) -> str:

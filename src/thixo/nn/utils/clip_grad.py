@@ -39,7 +39,14 @@ def clip_grads_with_norm_(
     parameters: Iterable[Tensor] | Tensor, max_norm: float, total_norm: Tensor,
     foreach: bool | None = None,
 ) -> None:  # fmt: skip
-    """Scale gradients in place by max_norm / total_norm, where that is below 1."""
+    """Scale gradients in place by max_norm / total_norm, where that is below 1.
+
+    >>> p = tx.nn.Parameter(tx.zeros(1))
+    >>> (p * 8).sum().backward()
+    >>> tx.nn.utils.clip_grads_with_norm_([p], 2.0, tx.tensor(4.0))
+    >>> p.grad
+    tensor([4.0000])
+    """
     with tx.no_grad():
         factor = tx.clamp(max_norm / (total_norm + 1e-6), max=1.0)
         for parameter in _tensors(parameters):
