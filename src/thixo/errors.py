@@ -20,7 +20,10 @@ def user_line() -> str | None:
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename
-        if not name.startswith(_HOME) and not name.startswith("<frozen"):
+        inner = (
+            name.startswith((_HOME, "<frozen")) or frame.f_globals.get("__name__") == "threading"
+        )
+        if not inner:
             return f"{os.path.basename(name)}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return None
