@@ -3,7 +3,7 @@
 import math
 from typing import Any, Literal
 
-from thixo.dtype import DType
+from thixo.dtype import DType, get_default_dtype
 from thixo.errors import ValueRangeError
 from thixo.ops import public as tx
 from thixo.tensor import Tensor, from_dlpack
@@ -37,8 +37,10 @@ def arange(
         start, stop = 0, start
     if step == 0:
         raise ValueRangeError("arange: step must not be 0")
+    if dtype is None and any(isinstance(n, float) for n in (start, stop, step)):
+        dtype = get_default_dtype()
     if (stop - start) * math.copysign(1, step) <= 0:
-        stop = start  # of the same type, so that the dtype follows all three
+        stop = start
     return tx.arange(start, stop, step, dtype=dtype, device=device)
 
 
