@@ -13,7 +13,7 @@ ROOMS: list[tuple[str, ...]] = [
     ("config", "dtype", "device", "polynomial", "guards", "dim", "symbolic", "shape", "pytree"),
     ("_core",),
     ("ops",),
-    ("linalg", "fft", "special", "nn.functional"),  # faces of the operator table
+    ("linalg", "fft", "special", "masked", "nn.functional"),  # faces of the operator table
     ("printing", "tensor", "random", "threads"),
     ("autograd", "serialization", "exchange"),
     ("graph",),

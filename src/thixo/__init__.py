@@ -37,8 +37,8 @@ e = _math.e
 newaxis = None
 
 _PACKAGES = frozenset(
-    "array_api autograd config data errors fft graph jit linalg nn ops optim random special testing "
-    "utils".split()
+    "array_api autograd config data errors fft graph jit linalg masked nn ops optim random special "
+    "testing utils".split()
 )
 
 # Names that are no operators, and the module that has them.

@@ -45,7 +45,7 @@ class Op:
     samples: ClassVar[Callable[..., Any]]  # (maker) -> Samples
     vjp: ClassVar[Callable[..., Any] | None]  # None: not differentiable
 
-    namespace: ClassVar[str] = ""  # "", "linalg", "fft", "special", "nn.functional"
+    namespace: ClassVar[str] = ""  # "", "linalg", "fft", "special", "masked", "nn.functional"
     aliases: ClassVar[tuple[str, ...]] = ()  # other public names
     method: ClassVar[bool | None] = None  # a Tensor method too? by default if at the top level
     dtypes: ClassVar[tuple[DType, ...]] = ALL  # what the first tensor may be

@@ -3,6 +3,8 @@
 import cmath
 import math
 
+import numpy as np
+
 from thixo.dtype import BOOL, COMPLEX, FLOATS, INTEGERS
 from thixo.ops import public as tx
 from thixo.ops.base import Pointwise
@@ -209,7 +211,7 @@ class Logaddexp(Pointwise):
         lambda a, b: (
             cmath.log(cmath.exp(a) + cmath.exp(b))
             if isinstance(a, complex)
-            else math.log(math.exp(a) + math.exp(b))
+            else float(np.logaddexp(a, b))
         )
     )
     samples = binary_samples(numbers="none")

@@ -46,7 +46,7 @@ def declaration(full_name: str) -> Any:
 
 
 def names(namespace: str = "") -> list[str]:
-    """The names in a namespace: "", "linalg", "fft", "special", "nn.functional"."""
+    """The names in a namespace: "", "linalg", "fft", "special", "masked", "nn.functional"."""
     _look_at_files()
     prefix = namespace + "." if namespace else ""
     rest = (
@@ -113,6 +113,7 @@ class _NN:
 linalg = Namespace("linalg")
 fft = Namespace("fft")
 special = Namespace("special")
+masked = Namespace("masked")
 nn = _NN()
 
 
@@ -125,4 +126,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*names(), "linalg", "fft", "special", "nn"]
+    return [*names(), "linalg", "fft", "special", "masked", "nn"]
