@@ -11,9 +11,18 @@ from thixo.ops.base import TABLE
 from thixo.ops.build_index import load_all
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    config.addinivalue_line(
+        "markers", "over(chosen): the operators that a test with `op` runs over"
+    )
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test with a parameter `op` runs once for each operator."""
-    if "op" in metafunc.fixturenames:
-        load_all()
-        names = sorted(TABLE)
-        metafunc.parametrize("op", [TABLE[n] for n in names], ids=names)
+    """A test with a parameter `op` runs once for each operator, or each that its marker chooses."""
+    if "op" not in metafunc.fixturenames:
+        return
+    load_all()
+    marker = metafunc.definition.get_closest_marker("over")
+    names = [n for n in sorted(TABLE) if marker is None or marker.args[0](TABLE[n])]
+    metafunc.parametrize("op", [TABLE[n] for n in names], ids=names)

@@ -11,14 +11,11 @@ def test_traced(op):
     check_traced(op, checks.main_dtype(op))
 
 
+@pytest.mark.over(lambda op: checks.main_dtype(op).kind in "fc")
 def test_traced_gradient(op):
-    dtype = checks.main_dtype(op)
-    if not (dtype.is_floating_point or dtype.is_complex):
-        pytest.skip("it has no gradient to trace")
-    check_traced(op, dtype, gradient=True)
+    check_traced(op, checks.main_dtype(op), gradient=True)
 
 
+@pytest.mark.over(lambda op: tx.int64 in op.dtypes and checks.main_dtype(op) is not tx.int64)
 def test_traced_with_whole_numbers(op):
-    if tx.int64 not in op.dtypes or checks.main_dtype(op) is tx.int64:
-        pytest.skip("not for whole numbers")
     check_traced(op, tx.int64)
