@@ -10,7 +10,18 @@ PACKAGE = Path(thixo.__file__).parent
 # In the order of the path that data take; each room is the modules with one of these names below thixo.
 ROOMS: list[tuple[str, ...]] = [
     ("errors",),
-    ("config", "dtype", "device", "polynomial", "guards", "dim", "symbolic", "shape", "pytree"),
+    (
+        "config",
+        "dtype",
+        "device",
+        "layout",
+        "polynomial",
+        "guards",
+        "dim",
+        "symbolic",
+        "shape",
+        "pytree",
+    ),
     ("_core",),
     ("ops",),
     ("linalg", "fft", "special", "masked", "nn.functional"),  # faces of the operator table
