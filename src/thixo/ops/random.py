@@ -348,7 +348,7 @@ class Binomial(Op):
         return drawn(np.broadcast_shapes(count.shape, prob.shape))
 
     def samples(s):
-        yield Sample(s.array([1, 2, 3]), s.real(s.n, 3, low=0.1, high=0.9))
+        yield Sample(s.array([1, 2, 3]), s.real(s.n, 3, low=0.1, high=0.9), grad=False)  # a draw's gradient is 0
 
     def bad(s):
         yield Bad(Sample(s.array([1.0]), s.array([1.5])), ValueRangeError, "between 0 and 1")
@@ -455,8 +455,8 @@ class NormalDraw(Op):
         return drawn(np.broadcast_shapes(mean.shape, np.shape(std)))
 
     def samples(s):
-        yield Sample(s.real(s.n, s.m), 2.0)
-        yield Sample(s.real(s.n, s.m), s.positive(s.m))
+        yield Sample(s.real(s.n, s.m), 2.0, grad=False)  # a draw's gradient is 0
+        yield Sample(s.real(s.n, s.m), s.positive(s.m), grad=False)
 
     def bad(s):
         yield Bad(Sample(s.real(2), -1.0), ValueRangeError, "cannot be negative")
@@ -497,9 +497,9 @@ class Normal(Composite):
     dtypes = FLOATS
 
     def samples(s):
-        yield Sample(s.real(s.n, s.m), 2.0)
-        yield Sample(s.real(s.n, s.m), s.positive(s.m))
-        yield Sample(0.0, s.positive(s.m))
+        yield Sample(s.real(s.n, s.m), 2.0, grad=False)  # a draw's gradient is 0
+        yield Sample(s.real(s.n, s.m), s.positive(s.m), grad=False)
+        yield Sample(0.0, s.positive(s.m), grad=False)
         yield Sample(0.0, 1.0, (s.n, s.m))
 
     def bad(s):
