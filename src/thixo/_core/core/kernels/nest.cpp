@@ -108,6 +108,7 @@ void run_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
 }
 
 constexpr int64_t kTile = 32;
+constexpr int64_t kStrip = 8;
 constexpr int64_t kLine = 64;  // bytes
 
 // An operand whose neighbours along the innermost dimension lie on different cache lines, while
@@ -174,12 +175,17 @@ void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
   parallel_for(planes * tiles_x * tiles_y, tiles_at_once, [&](int64_t begin, int64_t end) {
     alignas(64) char buffers[kTurned][kTile * kTile * 16];
     for (int64_t tile = begin; tile < end; ++tile) {
-      const int64_t x = tile % tiles_x * kTile, y = tile / tiles_x % tiles_y * kTile;
+      // down a strip of kStrip tiles, then to the next column of it: few memory pages are in turn
+      const int64_t plane_index = tile / (tiles_x * tiles_y), in_plane = tile % (tiles_x * tiles_y);
+      const int64_t strip = in_plane / (kStrip * tiles_x), in_strip = in_plane % (kStrip * tiles_x);
+      const int64_t strip_height = std::min(kStrip, tiles_y - strip * kStrip);
+      const int64_t x = in_strip / strip_height * kTile;
+      const int64_t y = (strip * kStrip + in_strip % strip_height) * kTile;
       const int64_t columns = std::min(kTile, width - x), rows = std::min(kTile, height - y);
       char* at[kMaxOperands];
       int64_t inner[kMaxOperands], step[kMaxOperands];
       for (int k = 0; k < count; ++k) {
-        int64_t plane = tile / (tiles_x * tiles_y);
+        int64_t plane = plane_index;
         at[k] = nest.data[k] + x * nest.strides[0][k] + y * nest.strides[across][k];
         for (int d = 1; d < nest.ndim; ++d) {
           if (d == across) continue;
