@@ -355,6 +355,15 @@ def _retain_grad(self: Tensor) -> None:
     _core.retain_grad(self)
 
 
+def _view_in_place(name: str) -> Any:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return _core.look_like(self, getattr(self, name)(*args, **kwargs))
+
+    method.__name__ = name + "_"
+    method.__doc__ = f"`{name}`, in place: this tensor itself changes its shape."
+    return method
+
+
 def _torch_function(
     cls: type, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
 ) -> Any:
@@ -491,6 +500,8 @@ def _attach() -> None:
         "resize_as_": lambda self, other: _resize(self, tuple(other.shape)),
         "__torch_function__": classmethod(_torch_function),
     }
+    for name in ("unsqueeze", "squeeze", "t", "transpose", "swapaxes", "swapdims", "as_strided"):
+        own[name + "_"] = _view_in_place(name)
     for name in public.method_names():
         if name not in vars(Tensor):
             setattr(Tensor, name, _LazyMethod(name))

@@ -168,11 +168,28 @@ static PyObject* call_inplace(const Operator& op, Slots& slots) {
 
 // ---- everything else
 
+// The results, as leaves that require grad where the call asked for that.
+static PyObject* leaves(const Operator& op, PyObject* const* args, Results& results) {
+  if (op.grad_flag >= 0 && args[op.grad_flag] == Py_True) {
+    for (auto& t : results) {
+      if (!is_differentiable(t->dtype))
+        raise(ErrorKind::DType, op.name + ": only floating-point and complex tensors can require grad, this is " +
+                                    short_name(t->dtype));
+      t->grad_state().requires_grad = true;
+    }
+  }
+  return results_object(op, results);
+}
+
 static PyObject* call(const Operator& op, Slots& slots) {
   PyObject* const* args = slots.items.data();
   if (op.kind == OpKind::Composite) {
     Results same;
-    if (op.native && op.native(op, args, same)) return results_object(op, same);
+    if (op.native && !meets_symbols(op, args) && op.native(op, args, same)) {
+      for (auto& t : same)
+        if (is_unique(t.get())) t->inference = modes.inference;
+      return leaves(op, args, same);
+    }
     return PyObject_Vectorcall(op.compose.get(), args, op.params.size(), nullptr);
   }
   if (op.kind == OpKind::Inplace) return call_inplace(op, slots);
@@ -184,15 +201,7 @@ static PyObject* call(const Operator& op, Slots& slots) {
   if (modes.inference)
     for (auto& t : results) t->inference = true;
   if (node) attach(op, node, results);
-  if (op.grad_flag >= 0 && args[op.grad_flag] == Py_True) {
-    for (auto& t : results) {
-      if (!is_differentiable(t->dtype))
-        raise(ErrorKind::DType, op.name + ": only floating-point and complex tensors can require grad, this is " +
-                                    short_name(t->dtype));
-      t->grad_state().requires_grad = true;
-    }
-  }
-  return results_object(op, results);
+  return leaves(op, args, results);
 }
 
 // out=: the result is written into the given tensor, which must have its shape.

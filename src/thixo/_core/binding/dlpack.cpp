@@ -81,8 +81,13 @@ Ref<Tensor> borrow(M* m, bool writable) {
     (reach < 0 ? low : high) += reach;
   }
   if (t->numel && !d.data) raise(ErrorKind::Argument, "from_dlpack: the capsule has elements but no memory");
+  char* first = static_cast<char*>(d.data) + d.byte_offset;
+  int alignment = item_size(dtype) / (is_complex(dtype) ? 2 : 1);
+  if (t->numel && reinterpret_cast<uintptr_t>(first) % alignment)
+    raise(ErrorKind::Argument, "from_dlpack: the elements, of " + std::to_string(alignment) +
+                                   " bytes, do not begin at a multiple of that; lend a copy");
   Ref<Storage> s = make<Storage>();
-  s->data = static_cast<char*>(d.data) + d.byte_offset + low * item_size(dtype);
+  s->data = first + low * item_size(dtype);
   s->bytes = t->numel ? size_t(high - low + 1) * item_size(dtype) : 0;
   s->writable = writable;
   s->context = m;

@@ -58,7 +58,7 @@ bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out) {
         PyErr_Clear();  // a step of zero: the general path says what is wrong
         return false;
       }
-      if (step < 0) return false;  // no view: strides are never negative
+      if (step < 0) return false;  // a flip, which copies: no operator makes negative strides
       Py_ssize_t n = PySlice_AdjustIndices(t->sizes[axis], &start, &stop, step);
       sizes.push_back(n);
       strides.push_back(n > 1 || t->sizes[axis] > 0 ? t->strides[axis] * step : t->strides[axis]);

@@ -180,6 +180,23 @@ PyObject* shares_memory(PyObject*, PyObject* args) {
   return PyBool_FromLong(may_overlap(*tensor_of(a), *tensor_of(b)));
 }
 
+// look_like(tensor, view of it): the tensor object itself takes the view's shape and history (unsqueeze_ ...)
+PyObject* look_like(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *tensor, *other;
+    if (!PyArg_ParseTuple(args, "O!O!", tensor_type, &tensor, tensor_type, &other)) throw PythonError();
+    Ref<Tensor> t = ref_of(tensor), view = ref_of(other);
+    check_inplace(*t, "in-place view", true);
+    t->sizes = view->sizes;
+    t->strides = view->strides;
+    t->offset = view->offset;
+    t->numel = view->numel;
+    t->value = view->value;
+    if (const Ref<Node>& fn = current_grad_fn(view)) set_history(t, fn, view->autograd->output);
+    return Py_NewRef(tensor);
+  });
+}
+
 // resize_(tensor, sizes): the tensor object itself changes; new elements are uninitialised
 PyObject* resize(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
@@ -309,6 +326,7 @@ PyMethodDef functions[] = {
     {"empty_strided", empty_strided_, METH_VARARGS, nullptr},
     {"bump_version", bump, METH_O, "Note an in-place write made outside of the operators."},
     {"shares_memory", shares_memory, METH_VARARGS, nullptr},
+    {"look_like", look_like, METH_VARARGS, nullptr},
     {"resize_", resize, METH_VARARGS, nullptr},
     {"backward", backward, METH_VARARGS, nullptr},
     {"backward_scalar", backward_scalar, METH_O, nullptr},

@@ -231,7 +231,7 @@ NativeCall find_native(const std::string& name) {
       {"expand", expand},  {"unsqueeze", unsqueeze}, {"squeeze", squeeze}, {"select", select},
       {"detach", detach},  {"conj", conj},           {"contiguous", contiguous}};
   auto found = table.find(name);
-  return found == table.end() ? nullptr : found->second;
+  return found == table.end() ? find_native_creation(name) : found->second;
 }
 
 }  // namespace thixo

@@ -103,6 +103,7 @@ void visit_function_node(Node* node, visitproc visit, void* arg, int& status);
 Object saved_of(Node* node);  // for people who walk the graph
 
 NativeCall find_native(const std::string& name);
+NativeCall find_native_creation(const std::string& name);
 void install_tape_operators();
 
 }  // namespace thixo

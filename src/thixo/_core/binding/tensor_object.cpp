@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "../core/free_list.h"
 #include "node_object.h"
 #include "operator.h"
 #include "tensor_object.h"
@@ -51,7 +52,7 @@ static void dealloc(PyObject* self) {
     o->tensor->wrapper = nullptr;
     release(std::exchange(o->tensor, nullptr));
   }
-  if (type == tensor_type && dead_count < 128) dead[dead_count++] = o;
+  if (!kSanitized && type == tensor_type && dead_count < 128) dead[dead_count++] = o;
   else type->tp_free(self);
   Py_DECREF(type);
 }

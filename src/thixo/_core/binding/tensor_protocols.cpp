@@ -42,9 +42,22 @@ PyObject* call_binary(PyObject* op_object, PyObject* a, PyObject* b) {
   return dispatch(op, slots);
 }
 
+// A NumPy array meets a tensor as a tensor: NumPy itself would drop the gradient, or compare identities.
+static PyObject* call_with_arrays(Slot s, PyObject* a, PyObject* b) {
+  auto known_operand = [](PyObject* o) { return is_operand(o) || PyArray_Check(o); };
+  if (!known_operand(a) || !known_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+  return guarded([&] {
+    auto converted = [](PyObject* o) {
+      return PyArray_Check(o) ? Object::own(wrap(from_ndarray(o))) : Object::borrow(o);
+    };
+    Object left = converted(a), right = converted(b);
+    return call_binary(slot_operator(s), left.get(), right.get());
+  });
+}
+
 template <Slot s>
 static PyObject* binary(PyObject* a, PyObject* b) {
-  if (!is_operand(a) || !is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+  if (!is_operand(a) || !is_operand(b)) return call_with_arrays(s, a, b);
   return guarded([&] { return call_binary(slot_operator(s), a, b); });
 }
 template <Slot s>
@@ -57,7 +70,7 @@ static PyObject* power(PyObject* a, PyObject* b, PyObject*) {
 }
 static PyObject* compare(PyObject* a, PyObject* b, int how) {
   static const Slot by_how[] = {Lt, Le, Eq, Ne, Gt, Ge};
-  if (!is_operand(b)) Py_RETURN_NOTIMPLEMENTED;
+  if (!is_operand(b)) return call_with_arrays(by_how[how], a, b);
   return guarded([&] { return call_binary(slot_operator(by_how[how]), a, b); });
 }
 static Py_hash_t hash(PyObject* self) { return _Py_HashPointer(self); }
@@ -122,6 +135,10 @@ static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   Tensor& t = *tensor_of(self);
   if (t.symbolic() || !kFormat[code(t.dtype)]) {
     PyErr_Format(PyExc_BufferError, "a %s tensor has no buffer format", t.symbolic() ? "traced" : short_name(t.dtype));
+    return -1;
+  }
+  if (t.requires_grad()) {  // NumPy then asks __array__, which says what to do
+    PyErr_SetString(PyExc_BufferError, "this tensor requires grad, and a buffer carries no gradient; use detach()");
     return -1;
   }
   if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && !t.storage->writable) {

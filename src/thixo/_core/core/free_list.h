@@ -5,6 +5,19 @@
 
 namespace thixo {
 
+// The address sanitizer sees a use after death only if the memory really goes back.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool kSanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+#else
+constexpr bool kSanitized = false;
+#endif
+
 // Blocks of one size, chained through their own memory. Use one thread_local list for each type.
 struct FreeList {
   static constexpr int kMost = 256;
@@ -19,14 +32,14 @@ struct FreeList {
     count = kMost;  // whatever comes later is given back at once
   }
   void* take(size_t bytes) {
-    if (!first) return ::operator new(bytes);
+    if (kSanitized || !first) return ::operator new(bytes);
     void* p = first;
     first = *static_cast<void**>(p);
     --count;
     return p;
   }
   void give(void* p) {
-    if (count >= kMost) return ::operator delete(p);
+    if (kSanitized || count >= kMost) return ::operator delete(p);
     *static_cast<void**>(p) = first;
     first = p;
     ++count;
