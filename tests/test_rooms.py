@@ -24,8 +24,15 @@ ROOMS: list[tuple[str, ...]] = [
     ),
     ("_core",),
     ("ops",),
-    ("linalg", "fft", "special", "masked", "nn.functional"),  # faces of the operator table
-    ("printing", "tensor", "random", "threads"),
+    (
+        "linalg",
+        "fft",
+        "special",
+        "masked",
+        "signal",
+        "nn.functional",
+    ),  # faces of the operator table
+    ("printing", "tensor", "random", "threads", "typed"),
     ("autograd", "serialization", "exchange"),
     ("graph",),
     ("capture",),

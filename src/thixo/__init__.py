@@ -37,8 +37,8 @@ e = _math.e
 newaxis = None
 
 _PACKAGES = frozenset(
-    "array_api autograd config data errors fft graph jit linalg masked nn ops optim random special "
-    "testing utils".split()
+    "array_api autograd config data errors fft graph jit linalg masked nn ops optim random signal "
+    "special testing utils".split()
 )
 
 # Names that are no operators, and the module that has them.
@@ -53,6 +53,8 @@ _HOMES = {
         "thixo.layout": "layout memory_format strided preserve_format contiguous_format",
         "thixo.shape": "broadcast_shapes",
         "thixo._core": "Size",
+        "thixo.typed": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
+        "HalfTensor IntTensor LongTensor ShortTensor",
         "thixo.threads": "get_num_threads set_num_threads",
     }.items()
     for name in names.split()

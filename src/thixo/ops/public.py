@@ -46,7 +46,7 @@ def declaration(full_name: str) -> Any:
 
 
 def names(namespace: str = "") -> list[str]:
-    """The names in a namespace: "", "linalg", "fft", "special", "masked", "nn.functional"."""
+    """The names in a namespace: "", "linalg", "fft", "special", "masked", "nn.functional", ..."""
     _look_at_files()
     prefix = namespace + "." if namespace else ""
     rest = (
@@ -110,11 +110,16 @@ class _NN:
     functional = Namespace("nn.functional")
 
 
+class _Signal:
+    windows = Namespace("signal.windows")
+
+
 linalg = Namespace("linalg")
 fft = Namespace("fft")
 special = Namespace("special")
 masked = Namespace("masked")
 nn = _NN()
+signal = _Signal()
 
 
 def __getattr__(name: str) -> Any:
@@ -126,4 +131,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*names(), "linalg", "fft", "special", "masked", "nn"]
+    return [*names(), "linalg", "fft", "special", "masked", "nn", "signal"]
