@@ -128,7 +128,7 @@ class LBFGS(Optimizer):
                     used = 1
             evaluations += used
             state["func_evals"] += used
-            moved = float((direction * length).abs().max())
+            moved = float(tx.abs(direction * length).max())
             if (
                 evaluations >= group["max_eval"]
                 or float(gradient.abs().max()) <= group["tolerance_grad"]

@@ -47,7 +47,7 @@ class _ConvNd(Module):
         self.out_channels = out_channels
         self.kernel_size = each(kernel_size, axes)
         self.stride = each(stride, axes)
-        self.padding = padding if isinstance(padding, str) else each(padding, axes)
+        self.padding: Any = padding if isinstance(padding, str) else each(padding, axes)
         self.dilation = each(dilation, axes)
         self.output_padding = (0,) * axes
         self.groups = groups
@@ -81,7 +81,7 @@ class _ConvNd(Module):
         if self.padding == "same":
             total = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
             return [v for t in reversed(total) for v in (t // 2, t - t // 2)]
-        return [v for p in reversed(self.padding) for v in (p, p)]  # type: ignore[list-item]
+        return [v for p in reversed(self.padding) for v in (p, p)]
 
     def forward(self, input: Any) -> Any:
         """Convolve (batch, channels, sizes), or the same without a batch."""

@@ -79,7 +79,9 @@ class AvgPool1d(_Pool):
     """
 
     function = "avg_pool1d"
-    options = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad")
+    options: tuple[str, ...] = (
+        "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
+    )  # fmt: skip
     shown = ("kernel_size", "stride", "padding")
 
     def __init__(
@@ -101,7 +103,7 @@ class AvgPool2d(AvgPool1d):
     """
 
     function = "avg_pool2d"
-    options = (*AvgPool1d.options, "divisor_override")
+    options: tuple[str, ...] = (*AvgPool1d.options, "divisor_override")
 
     def __init__(
         self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
@@ -159,7 +161,7 @@ class LPPool3d(LPPool1d):
 
 
 class _AdaptivePool(_Pool):
-    options = ("output_size",)
+    options: tuple[str, ...] = ("output_size",)
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()
@@ -283,7 +285,7 @@ class MaxUnpool1d(_Pool):
             padding=padding,
         )  # fmt: skip
 
-    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:  # type: ignore[override]
         """Spread the values; `output_size` chooses among the sizes that would pool to the input's."""
         function = getattr(F, self.function)
         return function(input, indices, self.kernel_size, self.stride, self.padding, output_size)

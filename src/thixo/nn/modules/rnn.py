@@ -77,7 +77,10 @@ class RNNBase(Module):
         given = proj_size or hidden_size
         for layer, end in self._parts():
             inputs = input_size if layer == 0 else given * (1 + bidirectional)
-            shapes = {"weight_ih": (gates, inputs), "weight_hh": (gates, given)}
+            shapes: dict[str, tuple[int, ...]] = {
+                "weight_ih": (gates, inputs),
+                "weight_hh": (gates, given),
+            }
             if bias:
                 shapes.update(bias_ih=(gates,), bias_hh=(gates,))
             if proj_size:
