@@ -217,18 +217,21 @@ def _regular(data: Any) -> bool:
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of any object with `__dlpack__`.
+    """A tensor over the memory of any object with `__dlpack__`, or of a capsule it gave.
 
     >>> import numpy as np, thixo as tx
     >>> tx.from_dlpack(np.arange(3))
     tensor([0, 1, 2])
     """
     as_device(device)
-    if not hasattr(ext_tensor, "__dlpack__"):
+    if type(ext_tensor).__name__ == "PyCapsule":
+        made = _core.from_dlpack(ext_tensor)
+    elif hasattr(ext_tensor, "__dlpack__"):
+        made = _core.from_dlpack(_capsule(ext_tensor))
+    else:
         raise ArgumentError(
             f"from_dlpack: an object with __dlpack__ is needed, got {describe(ext_tensor)}"
         )
-    made = _core.from_dlpack(_capsule(ext_tensor))
     return made.clone() if copy else made
 
 
@@ -326,16 +329,32 @@ class RemovableHandle:
         self.remove()
 
 
-def _add_hook(tensor: Tensor, hook: Any, after: bool) -> RemovableHandle:
-    if not callable(hook):
-        raise ArgumentError(f"register_hook: a function is needed, got {describe(hook)}")
-    number = _core.add_hook(tensor, hook, after)
-    reference = weakref.ref(tensor)
+class _Hook:
+    """A hook as the tape holds it: when removed, it is silent wherever the tape still has it."""
+
+    __slots__ = ("__weakref__", "function")
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, grad: Tensor) -> Any:
+        return None if self.function is None else self.function(grad)
+
+
+def _add_hook(tensor: Tensor, function: Any, after: bool) -> RemovableHandle:
+    if not callable(function):
+        raise ArgumentError(f"register_hook: a function is needed, got {describe(function)}")
+    hook = _Hook(function)
+    _core.add_hook(tensor, hook, after)
+    to_tensor, to_hook = weakref.ref(tensor), weakref.ref(hook)
 
     def remove() -> None:
-        alive = reference()
-        if alive is not None:
-            _core.remove_hook(alive, number)
+        # The tensor may be gone, or moved on by a write in place, while its old node still has the hook.
+        owner, found = to_tensor(), to_hook()
+        if found is not None:
+            found.function = None
+            if owner is not None:
+                _core.remove_hook(owner, found)
 
     return RemovableHandle(remove)
 
@@ -432,6 +451,17 @@ def _deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
     return made
 
 
+def _copy(self: Tensor) -> Tensor:
+    """Another tensor over the same memory; a deep copy has its own."""
+    if not self.is_leaf:
+        return self.view(self.shape)
+    made = self.detach()
+    if type(self) is not Tensor:
+        made = _core.as_subclass(made, type(self))
+    made.__dict__.update(self.__dict__)
+    return made.requires_grad_(self.requires_grad)
+
+
 def _rebuild(cls: type, array: np.ndarray, requires_grad: bool, state: dict[str, Any]) -> Tensor:
     made = _core.from_numpy(array)
     if cls is not Tensor:
@@ -479,6 +509,7 @@ def _attach() -> None:
         "__array_priority__": 1000,
         "tolist": _tolist,
         "backward": _backward,
+        "__copy__": _copy,
         "__deepcopy__": _deepcopy,
         "__reduce_ex__": _reduce,
         "__dlpack__": _dlpack,

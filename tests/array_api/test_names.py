@@ -75,7 +75,7 @@ def functions():
                 yield pytest.param(getattr(module, name), id=f"{module.__name__}.{name}"[16:])
 
 
-@pytest.mark.parametrize("function", functions())
+@pytest.mark.parametrize("function", list(functions()))
 def test_functions_are_documented_with_an_example(function):
     assert ">>>" in function.__doc__
 

@@ -3,7 +3,7 @@
 An index is taken in two steps. Integers, slices, None and Ellipsis give a view. Then tensors, arrays, lists
 and masks pick elements of that view: the axes they stand on are moved to the front, `index_get` or
 `index_set` does the work, and the new axes go where the old ones were if those were neighbours, else to the front.
-Strides are never negative, so a slice with a negative step is a slice with a positive one, and a flip, which copies.
+No operator makes negative strides: a slice with a negative step is one with a positive step, and a flip, which copies.
 """
 
 import operator

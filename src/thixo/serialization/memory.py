@@ -74,6 +74,8 @@ def _share(a: np.ndarray, b: np.ndarray) -> bool:
         return False  # one memory read in two ways: stored as two
     if _geometry(a) == _geometry(b):
         return True
+    if any(stride < 0 for stride in a.strides + b.strides):  # NumPy's; no view here is like that
+        return False
     try:
         return np.shares_memory(a, b, max_work=WORK_LIMIT)  # type: ignore[arg-type]
     except np.exceptions.TooHardError:

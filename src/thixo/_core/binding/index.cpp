@@ -85,7 +85,7 @@ bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out) {
 PyObject* subscript(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
     Ref<Tensor> t = ref_of(self);
-    bool recorded = modes.grad && (t->requires_grad() || (t->base && t->base->requires_grad()));
+    bool recorded = modes.grad && is_tracked(*t);
     Ref<Tensor> view;
     if (!t->symbolic() && is_basic(index) && !recorded && basic_view(t, index, view)) {
       view->inference = view->inference || modes.inference;

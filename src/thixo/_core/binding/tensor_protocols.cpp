@@ -45,8 +45,17 @@ PyObject* call_binary(PyObject* op_object, PyObject* a, PyObject* b) {
 // A NumPy array meets a tensor as a tensor: NumPy itself would drop the gradient, or compare identities.
 static PyObject* call_with_arrays(Slot s, PyObject* a, PyObject* b) {
   auto known_operand = [](PyObject* o) { return is_operand(o) || PyArray_Check(o); };
-  if (!known_operand(a) || !known_operand(b)) Py_RETURN_NOTIMPLEMENTED;
-  return guarded([&] {
+  return guarded([&]() -> PyObject* {
+    if (!known_operand(a) || !known_operand(b)) {
+      // Some other class may know what to do with a tensor; Python's own containers and strings never do.
+      PyObject* other = is_tensor(a) ? b : a;
+      bool hopeless = other == Py_None || PyUnicode_Check(other) || PyBytes_Check(other) || PyDict_Check(other) ||
+                      PyAnySet_Check(other) || PyList_Check(other) || PyTuple_Check(other);
+      if (!hopeless || s == Eq || s == Ne || other == a) Py_RETURN_NOTIMPLEMENTED;
+      raise(ErrorKind::Argument, std::string(slot_names[s]) + ": a Tensor or a number is needed beside " +
+                                     describe(*tensor_of(a)) + ", got " + type_name(other) + " " + text(other) +
+                                     (PyList_Check(other) || PyTuple_Check(other) ? "; make one with thixo.tensor(...)" : ""));
+    }
     auto converted = [](PyObject* o) {
       return PyArray_Check(o) ? Object::own(wrap(from_ndarray(o))) : Object::borrow(o);
     };
@@ -130,6 +139,10 @@ static PyObject* iterate(PyObject* self) {
 // ---- buffer protocol: memoryview(t), np.frombuffer(t)
 
 static const char* kFormat[kDTypes] = {"?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
+struct LentBuffer {  // what a buffer's user may still look at when the tensor has moved on (resize_, data = ...)
+  Ref<Storage> storage;
+  Py_ssize_t sizes[kMaxDims], strides[kMaxDims];
+};
 static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   view->obj = nullptr;
   Tensor& t = *tensor_of(self);
@@ -145,26 +158,31 @@ static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     PyErr_SetString(PyExc_BufferError, "this tensor looks at read-only memory");
     return -1;
   }
-  if ((flags & PyBUF_STRIDES) != PyBUF_STRIDES && !t.is_contiguous()) {
-    PyErr_SetString(PyExc_BufferError, "this tensor is not contiguous; ask for strides, or call contiguous()");
+  bool in_order = (flags & PyBUF_C_CONTIGUOUS) == PyBUF_C_CONTIGUOUS || (flags & PyBUF_ANY_CONTIGUOUS) == PyBUF_ANY_CONTIGUOUS ||
+                  (flags & PyBUF_STRIDES) != PyBUF_STRIDES;
+  bool in_columns = (flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && t.ndim() > 1;
+  if ((in_order && !t.is_contiguous()) || in_columns) {
+    PyErr_SetString(PyExc_BufferError, "this tensor does not lie in memory in the order asked for; ask for strides, or "
+                                       "call contiguous()");
     return -1;
   }
-  auto* dims = static_cast<Py_ssize_t*>(PyMem_Malloc(sizeof(Py_ssize_t) * (2 * t.ndim() + 1)));
-  if (!dims) {
+  auto* lent = new (std::nothrow) LentBuffer();
+  if (!lent) {
     PyErr_NoMemory();
     return -1;
   }
+  lent->storage = t.storage;
   for (int i = 0; i < t.ndim(); ++i) {
-    dims[i] = t.sizes[i];
-    dims[t.ndim() + i] = t.strides[i] * item_size(t.dtype);
+    lent->sizes[i] = t.sizes[i];
+    lent->strides[i] = t.strides[i] * item_size(t.dtype);
   }
   *view = {t.data(), Py_NewRef(self), t.numel * item_size(t.dtype), item_size(t.dtype), !t.storage->writable, t.ndim(),
            (flags & PyBUF_FORMAT) ? const_cast<char*>(kFormat[code(t.dtype)]) : nullptr,
-           (flags & PyBUF_ND) ? dims : nullptr, (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? dims + t.ndim() : nullptr,
-           nullptr, dims};
+           (flags & PyBUF_ND) ? lent->sizes : nullptr, (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? lent->strides : nullptr,
+           nullptr, lent};
   return 0;
 }
-static void release_buffer(PyObject*, Py_buffer* view) { PyMem_Free(view->internal); }
+static void release_buffer(PyObject*, Py_buffer* view) { delete static_cast<LentBuffer*>(view->internal); }
 
 static const PyType_Slot protocol_slots[] = {
     {Py_tp_richcompare, (void*)compare},
