@@ -16,7 +16,11 @@ _LOCATION = re.compile(r" \([^()\n]+:\d+\)$")
 
 
 def user_line() -> str | None:
-    """Where in the user's program we are: the innermost line outside of Thixo, as "train.py:41"."""
+    """Where in the user's program we are: the innermost line outside of Thixo, as "train.py:41".
+
+    >>> user_line()
+    '...:1'
+    """
     frame = sys._getframe(1)
     while frame is not None:
         name = frame.f_code.co_filename

@@ -45,6 +45,10 @@ def trace(
     is an error with its line. Tensors that `f` captures (a Module's parameters) are constants that
     are shared, not copied. With `check` the trace is compared with `f` on the example and on a second
     input.
+
+    >>> mean = trace(lambda x: x.sum(0) / x.shape[0], tx.ones(2, 3))
+    >>> mean(tx.ones(5, 2))
+    tensor([1., 1.])
     """
     if not callable(f):
         raise ArgumentError(f"jit.trace: needs a function or a Module, got {f!r}")

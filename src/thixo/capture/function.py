@@ -24,6 +24,10 @@ class TracedFunction:
     """What `jit.trace` returns. Call it as the function it was made from.
 
     `graph` is what was recorded, `code` its text.
+
+    >>> double = tx.jit.trace(lambda x: x + x, tx.ones(2))
+    >>> double(tx.ones(3))
+    tensor([2., 2., 2.])
     """
 
     def __init__(

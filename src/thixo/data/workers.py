@@ -31,6 +31,10 @@ class WorkerInfo:
 
     `generator` is the worker's own: draws from it are the same in every run with the same seed,
     which draws from the default generator, shared by all threads, are not.
+
+    >>> data = [1, 2, 3]
+    >>> WorkerInfo(id=0, num_workers=2, seed=7, dataset=data, generator=tx.Generator()).num_workers
+    2
     """
 
     id: int

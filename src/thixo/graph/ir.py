@@ -29,7 +29,11 @@ RESERVED = frozenset(
 
 
 class Type:
-    """What is known of a tensor before it exists: dtype, shape (ints and Dims), device."""
+    """What is known of a tensor before it exists: dtype, shape (ints and Dims), device.
+
+    >>> Type(tx.float32, (2, 3))
+    f32[2, 3]
+    """
 
     __slots__ = ("device", "dtype", "shape")
 
@@ -61,7 +65,11 @@ class Type:
 
 
 class Value:
-    """Something a graph computes with: an input, a constant, or a result of a node."""
+    """Something a graph computes with: an input, a constant, or a result of a node.
+
+    >>> Value("x", Type(tx.float32, (2, 3)))
+    x: f32[2, 3]
+    """
 
     __slots__ = ("__weakref__", "name", "type")
 
@@ -100,6 +108,9 @@ class Node:
 
     `args` has one entry for each parameter of the operator's signature, in order: a Value where a
     tensor is, a list of Values for a `tensors` parameter, and the plain attribute elsewhere.
+
+    >>> tx.jit.trace(lambda x: x.sum(0), tx.ones(2, 3)).graph.nodes
+    [sum: f32[m] = sum(x, dim=(0,))]
     """
 
     __slots__ = ("args", "op", "outputs", "source")
@@ -135,6 +146,13 @@ class Graph:
     `constants` are tensors that were captured, with their data. `guards` are what was assumed of
     symbolic sizes. `mutations` say which inputs and constants a caller will find changed, and the
     value each one then has.
+
+    >>> print(tx.jit.trace(lambda x: x + x, tx.ones(2)).graph)
+    graph traced(x: f32[n]) {
+      sizes n ~ 2
+      add: f32[n] = add(x, x)  # ...:1
+      return add
+    }
     """
 
     __slots__ = ("constants", "guards", "inputs", "mutations", "name", "nodes", "outputs", "_names")

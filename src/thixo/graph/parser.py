@@ -42,7 +42,11 @@ def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
 
 
 def parse_type(text: str) -> Type:
-    """Read a type, such as f32[n, 2*m]."""
+    """Read a type, such as f32[n, 2*m].
+
+    >>> parse_type("f32[n, 2*m]").ndim
+    2
+    """
     return _Sizes({}).type(text)
 
 

@@ -83,6 +83,9 @@ def infer_types(op: Any, args: Sequence[Any]) -> list[Spec]:
     """The types of an operator's results, from arguments in signature order.
 
     Tensors may be anything with a shape and a dtype: Values, Types, Tensors.
+
+    >>> infer_types(tx.tanh.declaration, [tx.graph.parse_type("f32[n, 2*m]")])
+    [Spec(shape=(n, 2*m), dtype=thixo.float32)]
     """
     if op.kind == "pointwise":
         rule = pointwise_type(op, args)

@@ -12,7 +12,16 @@ from thixo.symbolic import Dim, Size, guards
 
 
 def verify(graph: Graph) -> None:
-    """Raise a GraphError that names the node and its line unless the graph is well formed."""
+    """Raise a GraphError that names the node and its line unless the graph is well formed.
+
+    >>> graph = tx.jit.trace(lambda x: x.exp(), tx.ones(2)).graph
+    >>> verify(graph)
+    >>> graph.nodes.clear()
+    >>> verify(graph)
+    Traceback (most recent call last):
+    ...
+    thixo.errors.GraphError: graph traced: the output 'exp' is not defined in it ...
+    """
     _Verifier(graph).run()
 
 

@@ -45,13 +45,23 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw from the uniform distribution on [a, b)."""
+    """Draw from the uniform distribution on [a, b).
+
+    >>> w = tx.nn.init.uniform_(tx.empty(100), -1, 1)
+    >>> bool((w.abs() <= 1).all())
+    True
+    """
     with tx.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw from a normal distribution."""
+    """Draw from a normal distribution.
+
+    >>> w = tx.nn.init.normal_(tx.empty(1000), mean=5.0, std=0.1)
+    >>> round(w.mean().item())
+    5
+    """
     with tx.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -64,7 +74,12 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """Draw from a normal distribution cut to [a, b], by inverting its distribution function."""
+    """Draw from a normal distribution cut to [a, b], by inverting its distribution function.
+
+    >>> w = tx.nn.init.trunc_normal_(tx.empty(1000), std=1.0, a=-0.5, b=0.5)
+    >>> bool((w.abs() <= 0.5).all())
+    True
+    """
 
     def below(x: float) -> float:
         return (1 + math.erf((x - mean) / std / math.sqrt(2))) / 2
@@ -82,18 +97,30 @@ def trunc_normal_(
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """Fill with one value."""
+    """Fill with one value.
+
+    >>> tx.nn.init.constant_(tx.empty(2), 0.5)
+    tensor([0.5000, 0.5000])
+    """
     with tx.no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Tensor) -> Tensor:
-    """Fill with ones."""
+    """Fill with ones.
+
+    >>> tx.nn.init.ones_(tx.empty(2))
+    tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Tensor) -> Tensor:
-    """Fill with zeros."""
+    """Fill with zeros.
+
+    >>> tx.nn.init.zeros_(tx.ones(2))
+    tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
@@ -111,7 +138,11 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Fill a convolution's weight so that it hands its input on, as far as channels go."""
+    """Fill a convolution's weight so that it hands its input on, as far as channels go.
+
+    >>> tx.nn.init.dirac_(tx.empty(1, 1, 3))
+    tensor([[[0., 1., 0.]]])
+    """
     if tensor.ndim not in (3, 4, 5):
         raise ShapeError(f"dirac_: tensor is {describe(tensor)}; it must have 3, 4 or 5 dimensions")
     if tensor.shape[0] % groups != 0:
@@ -147,7 +178,13 @@ _calculate_fan_in_and_fan_out = fans  # the name PyTorch's users know
 
 
 def fan_in_uniform_(weight: Tensor, bias: Tensor | None) -> None:
-    """What linear layers and convolutions begin with: uniform(-b, b), b = 1 / sqrt(fan in)."""
+    """What linear layers and convolutions begin with: uniform(-b, b), b = 1 / sqrt(fan in).
+
+    >>> w, b = tx.empty(2, 100), tx.empty(2)
+    >>> fan_in_uniform_(w, b)
+    >>> bool((w.abs() <= 0.1).all() and (b.abs() <= 0.1).all())
+    True
+    """
     fan_in, _ = fans(weight)
     kaiming_uniform_(weight, a=math.sqrt(5))
     if bias is not None:
@@ -156,14 +193,24 @@ def fan_in_uniform_(weight: Tensor, bias: Tensor | None) -> None:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform with variance 2 gain^2 / (fan in + fan out) (Glorot and Bengio, 2010)."""
+    """Uniform with variance 2 gain^2 / (fan in + fan out) (Glorot and Bengio, 2010).
+
+    >>> w = tx.nn.init.xavier_uniform_(tx.empty(3, 3))
+    >>> bool((w.abs() <= 1).all())  # sqrt(6 / (3 + 3))
+    True
+    """
     std = gain * math.sqrt(2 / sum(fans(tensor, "xavier_uniform_")))
     bound = math.sqrt(3) * std
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal with variance 2 gain^2 / (fan in + fan out)."""
+    """Normal with variance 2 gain^2 / (fan in + fan out).
+
+    >>> w = tx.nn.init.xavier_normal_(tx.empty(100, 100))
+    >>> round(w.std().item(), 1)
+    0.1
+    """
     std = gain * math.sqrt(2 / sum(fans(tensor, "xavier_normal_")))
     return normal_(tensor, 0.0, std, generator)
 
@@ -182,7 +229,12 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Uniform with variance gain^2 / fan (He and others, 2015)."""
+    """Uniform with variance gain^2 / fan (He and others, 2015).
+
+    >>> w = tx.nn.init.kaiming_uniform_(tx.empty(2, 6), nonlinearity="relu")
+    >>> bool((w.abs() <= 1).all())  # sqrt(3) sqrt(2 / 6)
+    True
+    """
     if 0 in tensor.shape:
         warnings.warn("kaiming_uniform_: nothing to draw, the tensor is empty", stacklevel=2)
         return tensor
@@ -197,7 +249,12 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Normal with variance gain^2 / fan."""
+    """Normal with variance gain^2 / fan.
+
+    >>> w = tx.nn.init.kaiming_normal_(tx.empty(100, 200), nonlinearity="relu")
+    >>> round(w.std().item(), 1)  # sqrt(2 / 200)
+    0.1
+    """
     if 0 in tensor.shape:
         warnings.warn("kaiming_normal_: nothing to draw, the tensor is empty", stacklevel=2)
         return tensor
@@ -229,7 +286,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normal numbers, of which a share in each column is zero."""
+    """Normal numbers, of which a share in each column is zero.
+
+    >>> w = tx.nn.init.sparse_(tx.empty(10, 2), sparsity=0.3)
+    >>> (w == 0).sum(0)
+    tensor([3, 3])
+    """
     if tensor.ndim != 2:
         raise ShapeError(f"sparse_: tensor is {describe(tensor)}; it must have 2 dimensions")
     rows, columns = tensor.shape

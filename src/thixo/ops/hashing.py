@@ -18,7 +18,7 @@ class HashTensor(Op):
     """The bits of all elements, or of those along the axes `dim`, each in 64 of them, xored together.
 
     >>> tx.hash_tensor(tx.tensor([1, 2, 4]))
-    tensor(7, dtype=uint64)
+    tensor(7, dtype=thixo.uint64)
     """
 
     signature = (

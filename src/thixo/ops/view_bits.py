@@ -102,7 +102,7 @@ class BitView(View):
     """The same bytes as `grow` smaller elements each, or as elements of `shrink` together.
 
     >>> tx.bit_view(tx.tensor([1.0]), tx.int8, 4, 1)
-    tensor([  0,   0, -128,  63], dtype=thixo.int8)
+    tensor([   0,    0, -128,   63], dtype=thixo.int8)
     """
 
     signature = "bit_view(input, dtype: dtype, grow: int = 1, shrink: int = 1) -> input"

@@ -52,7 +52,7 @@ double lgamma_positive(double x) {
   double product = 1;
   while (x > 3) product *= --x;
   const double near = (x - 1) * (x - 2) * chebyshev(kLogGamma, x - 2);
-  return product == 1 ? near : std::log(product) + near;
+  return product == 1 ? near + 0.0 : std::log(product) + near;  // lgamma(1) is 0, not -0
 }
 
 // q^s times the sum of (q + k)^-s over k = 0, 1, ..., q > 0: some terms, then Euler and Maclaurin

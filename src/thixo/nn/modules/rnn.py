@@ -44,7 +44,11 @@ _STEPS = {
 
 
 class RNNBase(Module):
-    """What recurrent layers share: several layers, one or two directions, dropout between layers."""
+    """What recurrent layers share: several layers, one or two directions, dropout between layers.
+
+    >>> tx.nn.RNNBase("GRU", 3, 5, num_layers=2).weight_ih_l1.shape
+    Size([15, 5])
+    """
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1,
@@ -268,7 +272,11 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """What single recurrent steps share."""
+    """What single recurrent steps share.
+
+    >>> issubclass(tx.nn.GRUCell, tx.nn.RNNCellBase)
+    True
+    """
 
     mode: str
 

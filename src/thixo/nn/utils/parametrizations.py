@@ -12,7 +12,12 @@ from thixo.tensor import Tensor
 
 
 def norm_except(x: Tensor, dim: int | None) -> Tensor:
-    """The 2-norm over all axes but one, which are kept with size 1; over all for None or -1."""
+    """The 2-norm over all axes but one, which are kept with size 1; over all for None or -1.
+
+    >>> norm_except(tx.tensor([[3.0, 4.0], [0.0, 1.0]]), 0)
+    tensor([[5.],
+            [1.]])
+    """
     if dim is None or dim == -1:
         return tx.linalg.vector_norm(x)
     axis = normalize_dim(dim, x.ndim, "weight_norm")
