@@ -47,22 +47,22 @@ static PyObject* integers(PyObject* o) {
     return tuple;
   }
   if (is_tensor(o) || PyUnicode_Check(o) || PyBool_Check(o)) return nullptr;
-  PyObject* fast = PySequence_Fast(o, "");
-  if (!fast) {
+  PyObject* given = PySequence_Check(o) ? PySequence_Tuple(o) : nullptr;  // a copy: __index__ may change a list
+  if (!given) {
     PyErr_Clear();
     return nullptr;
   }
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(fast);
+  Py_ssize_t n = PyTuple_GET_SIZE(given);
   PyObject* tuple = PyTuple_New(n);
   for (Py_ssize_t i = 0; tuple && i < n; ++i) {
-    PyObject* one = integer(PySequence_Fast_GET_ITEM(fast, i));
+    PyObject* one = integer(PyTuple_GET_ITEM(given, i));
     if (!one) {
       Py_CLEAR(tuple);
       break;
     }
     PyTuple_SET_ITEM(tuple, i, one);
   }
-  Py_DECREF(fast);
+  Py_DECREF(given);
   return tuple;
 }
 

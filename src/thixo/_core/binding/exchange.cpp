@@ -14,7 +14,8 @@ PyObject* to_ndarray(const Ref<Tensor>& t) {
   PyObject* array = PyArray_NewFromDescr(&PyArray_Type, descr_of(t->dtype), t->ndim(), sizes, strides,
                                          t->data(), flags, nullptr);
   if (!array) throw PythonError();
-  Object owner = Object::own(wrap(t));
+  // Not the tensor itself keeps the memory: that may move on to another one (resize_, data = ...).
+  Object owner = Object::own(wrap(alias(*t)));
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner.give()) < 0) {
     Py_DECREF(array);
     throw PythonError();

@@ -170,8 +170,8 @@ static PyObject* operator_module(PyObject* self, void*) {
   return PyUnicode_FromString((dot == std::string::npos ? "thixo" : "thixo." + full.substr(0, dot)).c_str());
 }
 static PyObject* operator_reduce(PyObject* self, PyObject*) {
-  Object module = Object::own(PyImport_ImportModule("thixo.ops.base"));
   return guarded([&] {
+    Object module = Object::own(PyImport_ImportModule("thixo.ops.base"));
     Object find = Object::own(PyObject_GetAttrString(module.get(), "find_operator"));
     std::string full = operator_of(self).full_name;
     if (operator_of(self).kind == OpKind::Inplace) full += "_";

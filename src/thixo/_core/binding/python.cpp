@@ -84,13 +84,13 @@ Object shape_tuple(const Tensor& t) {
 }
 
 Dims dims_from(PyObject* sequence, const char* what) {
-  Object fast = Object::own(PySequence_Fast(sequence, "a sequence of integers is needed"));
-  Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.get());
+  Object items = Object::own(PySequence_Tuple(sequence));  // a copy: __index__ may change a list
+  Py_ssize_t n = PyTuple_GET_SIZE(items.get());
   if (n > kMaxDims)
     raise(ErrorKind::Shape, std::string(what) + ": a tensor has at most 64 dimensions, got " + std::to_string(n));
   Dims d(static_cast<int>(n));
   for (Py_ssize_t i = 0; i < n; ++i) {
-    Object index = Object::own(PyNumber_Index(PySequence_Fast_GET_ITEM(fast.get(), i)));
+    Object index = Object::own(PyNumber_Index(PyTuple_GET_ITEM(items.get(), i)));
     int overflow = 0;
     d[int(i)] = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
     if (overflow) raise(ErrorKind::Shape, std::string(what) + ": size " + text(index.get()) + " does not fit in 64 bits");

@@ -20,7 +20,29 @@ thread_local FreeList autograd_memory;
 
 void* Tensor::operator new(size_t bytes) { return tensor_memory.take(bytes); }
 void Tensor::operator delete(void* p) { tensor_memory.give(p); }
-void Tensor::destroy() { delete this; }
+void Tensor::destroy() {
+  if (!autograd) {
+    delete this;
+    return;
+  }
+  // A gradient may have a gradient, and so on: past some depth the rest waits its turn (in a list through
+  // `wrapper`, which nobody needs any more) instead of going deeper into the stack.
+  thread_local int depth = 0;
+  thread_local Tensor* waiting = nullptr;
+  if (depth >= 32) {
+    wrapper = waiting;
+    waiting = this;
+    return;
+  }
+  ++depth;
+  delete this;
+  while (depth == 1 && waiting) {
+    Tensor* next = waiting;
+    waiting = static_cast<Tensor*>(next->wrapper);
+    delete next;
+  }
+  --depth;
+}
 
 Tensor::~Tensor() { delete autograd; }
 
@@ -146,18 +168,20 @@ Ref<Tensor> zeros(const Dims& sizes, DType dtype) {
 
 Ref<Tensor> make_view(const Ref<Tensor>& from, Dims sizes, Dims strides, int64_t offset) {
   int64_t n = checked_numel(sizes, from->dtype, "view");
+  if (offset < 0)
+    fail(ErrorKind::Index, "as_strided: the offset must not be negative, got " + std::to_string(offset));
   if (!from->symbolic() && n > 0) {
+    const int64_t most = int64_t(from->storage->bytes) / item_size(from->dtype);  // elements
     __int128 low = offset, high = offset;
     for (int i = 0; i < sizes.size(); ++i) {
       __int128 reach = __int128(sizes[i] - 1) * strides[i];
       (reach < 0 ? low : high) += reach;
     }
-    if (low < 0 || (high + 1) * item_size(from->dtype) > __int128(from->storage->bytes))
+    if (low < 0 || high >= most)
       fail(ErrorKind::Index, "as_strided: a window " + describe(sizes) + " with strides " +
                                  describe(strides) + " at " + std::to_string(offset) +
                                  " reaches outside of its storage of " +
-                                 std::to_string(from->storage->bytes / item_size(from->dtype)) +
-                                 " elements");
+                                 std::to_string(most) + " elements");
   }
   Ref<Tensor> t = make<Tensor>();
   t->storage = from->storage;
