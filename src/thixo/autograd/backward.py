@@ -30,6 +30,11 @@ def backward(
     only = () if inputs is None else _tuple(inputs, "backward", "inputs")
     if inputs is not None and not only:
         raise ArgumentError("backward: inputs is empty; leave it out to reach every leaf")
+    for i, t in enumerate(only):
+        if not t.requires_grad:
+            raise AutogradError(f"backward: input {i}, {describe(t)}, does not require grad")
+        if not t.is_leaf:
+            t.retain_grad()
     keep = create_graph if retain_graph is None else retain_graph
     _core.backward(roots, _seeds(roots, grad_tensors, "backward"), only, True, keep, create_graph)
 
@@ -76,6 +81,8 @@ def grad(
 def _tuple(tensors: Any, op: str, name: str) -> tuple[Tensor, ...]:
     if isinstance(tensors, Tensor):
         return (tensors,)
+    if not isinstance(tensors, Sequence):
+        raise ArgumentError(f"{op}: {name} must be a Tensor or a list of them, got {describe(tensors)}")
     found = tuple(tensors)
     for t in found:
         if not isinstance(t, Tensor):
@@ -86,6 +93,8 @@ def _tuple(tensors: Any, op: str, name: str) -> tuple[Tensor, ...]:
 def _seeds(roots: tuple[Tensor, ...], given: Any, op: str) -> tuple[Tensor, ...]:
     if given is None or isinstance(given, Tensor):
         given = (given,) * (1 if isinstance(given, Tensor) else len(roots))
+    if not isinstance(given, Sequence):
+        raise ArgumentError(f"{op}: the gradient must be a Tensor, got {describe(given)}")
     if len(given) != len(roots):
         raise ArgumentError(f"{op}: {len(roots)} outputs but {len(given)} gradients for them")
     seeds = []
@@ -97,6 +106,8 @@ def _seeds(roots: tuple[Tensor, ...], given: Any, op: str) -> tuple[Tensor, ...]
                     f"{describe(root)}; reduce it first (sum(), mean()) or pass a gradient"
                 )
             seed = tx.ones_like(root.detach())
+        elif not isinstance(seed, Tensor):
+            raise ArgumentError(f"{op}: the gradient must be a Tensor, got {describe(seed)}")
         elif tuple(seed.shape) != tuple(root.shape):
             raise ShapeError(
                 f"{op}: the gradient is {describe(seed)}, the result is {describe(root)}; their "

@@ -7,7 +7,7 @@ from typing import Any
 from thixo import _core
 from thixo._core import Tensor
 from thixo.autograd.modes import no_grad
-from thixo.errors import AutogradError, describe
+from thixo.errors import AutogradError, InplaceError, describe
 from thixo.ops import public as tx
 
 
@@ -55,6 +55,38 @@ class FunctionCtx:
     def set_materialize_grads(self, value: bool) -> None:
         """Whether backward gets zeros (the default) or None for results that were not used."""
         self._materialize = value
+
+    def _own(self, outputs: tuple[Any, ...], inputs: tuple[Tensor, ...]) -> tuple[Any, ...]:
+        """Results that may be given a history: others' tensors are handed out as aliases."""
+        owned: list[Any] = []
+        for o in outputs:
+            if isinstance(o, Tensor) and not any(o is d for d in self._dirty):
+                foreign = o.requires_grad or any(o is t for t in (*inputs, *owned))
+                o = o.detach() if foreign else o
+            owned.append(o)
+        return tuple(owned)
+
+    def _written(self, outputs: tuple[Any, ...], inputs: tuple[Tensor, ...]) -> tuple[int, ...]:
+        """For each result the input it is, written in place, or -1."""
+        for t in self._dirty:
+            if not any(t is i for i in inputs):
+                raise AutogradError(f"{self._name}: mark_dirty takes inputs of forward, got {describe(t)}")
+            if not any(t is o for o in outputs):
+                raise AutogradError(
+                    f"{self._name}: forward changed its input {describe(t)} in place and marked it "
+                    "dirty, so it must return it"
+                )
+            if t.is_leaf and t.requires_grad:
+                raise InplaceError(
+                    f"{self._name}: a leaf {describe(t)} that requires grad was changed in place; do "
+                    "it on a clone"
+                )
+            if t._base is not None and len(outputs) > 1:
+                raise AutogradError(
+                    f"{self._name}: a view that forward changes in place must be its only result"
+                )
+        places = {id(t): i for i, t in enumerate(inputs) if any(t is d for d in self._dirty)}
+        return tuple(places.get(id(o), -1) for o in outputs)
 
     def _run_backward(self, grads: tuple[Any, ...]) -> tuple[Any, ...]:
         if self._materialize:
@@ -129,8 +161,7 @@ class Function:
         if not records:
             return result
         single = not isinstance(result, tuple)
-        outputs = (result,) if single else result
-        outputs = tuple(ctx._own(o, inputs) for o in outputs)
+        outputs = ctx._own((result,) if single else result, inputs)
         ctx._result_types = [
             (tuple(o.shape), o.dtype) if isinstance(o, Tensor) else (None, None) for o in outputs
         ]
@@ -140,7 +171,7 @@ class Function:
             and not any(o is n for n in ctx._non_differentiable)
             for o in outputs
         )
-        dirty = tuple(any(o is d for d in ctx._dirty) for o in outputs)
+        dirty = ctx._written(outputs, inputs)
         ctx._node = node
         which = tuple(
             next((i for i, o in enumerate(outputs) if o is t), -1) for t in ctx._to_save
@@ -149,18 +180,6 @@ class Function:
         _core.attach_function(node, outputs, differentiable, dirty)
         ctx._to_save = ()
         return outputs[0] if single else outputs
-
-
-def _own(self: FunctionCtx, output: Any, inputs: tuple[Tensor, ...]) -> Any:
-    """An input returned as it is must not become its own history: hand out a view of it."""
-    if isinstance(output, Tensor) and any(output is i for i in inputs):
-        if any(output is d for d in self._dirty):
-            return output
-        return output.detach()
-    return output
-
-
-FunctionCtx._own = _own  # type: ignore[attr-defined]
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:

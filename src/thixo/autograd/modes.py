@@ -30,14 +30,21 @@ class _Mode:
                 # The mode holds while the generator runs, not while its consumer does.
                 with self._clone():
                     steps = function(*args, **kwargs)
-                sent = None
+                resume = functools.partial(next, steps)
                 while True:
                     with self._clone():
                         try:
-                            value = steps.send(sent)
+                            value = resume()
                         except StopIteration as stop:
                             return stop.value
-                    sent = yield value
+                    try:
+                        resume = functools.partial(steps.send, (yield value))
+                    except GeneratorExit:
+                        with self._clone():
+                            steps.close()
+                        raise
+                    except BaseException as error:
+                        resume = functools.partial(steps.throw, error)
 
             return generator  # type: ignore[return-value]
 
@@ -143,9 +150,7 @@ class inference_mode(_Mode):  # noqa: N801
         self.mode = bool(mode)
 
     def _switch(self) -> tuple[bool, bool]:
-        if not self.mode:
-            return _core.is_grad_enabled(), _core.set_inference_mode(False)
-        return _core.set_grad_enabled(False), _core.set_inference_mode(True)
+        return _core.set_grad_enabled(not self.mode), _core.set_inference_mode(self.mode)
 
     def _restore(self, before: tuple[bool, bool]) -> None:
         _core.set_grad_enabled(before[0])

@@ -71,7 +71,7 @@ static bool touches_tape(const Operator& op, PyObject* const* slots) {
   for (size_t i = 0; i < op.params.size(); ++i) {
     if (!is_tensor(slots[i])) continue;
     Tensor* t = tensor_of(slots[i]);
-    if (t->requires_grad() || (t->base && t->base->requires_grad())) return true;
+    if (is_tracked(*t)) return true;
   }
   return false;
 }

@@ -7,6 +7,7 @@ namespace thixo {
 namespace {
 
 struct FunctionNode;
+constexpr int32_t kNone = -3;  // save_for_backward(None): a place without a tensor
 
 // What the user's context holds: it finds the node while that lives, without keeping it alive (the node
 // keeps the context).
@@ -30,9 +31,11 @@ struct FunctionNode final : Node {
       PyErr_Clear();
       return "FunctionBackward";
     }
-    std::string s = PyUnicode_AsUTF8(n);
+    const char* s = PyUnicode_Check(n) ? PyUnicode_AsUTF8(n) : nullptr;
+    std::string name = s ? s : "FunctionBackward";
+    PyErr_Clear();
     Py_DECREF(n);
-    return s;
+    return name;
   }
   void release_saved() override {
     released = true;
@@ -46,9 +49,11 @@ struct FunctionNode final : Node {
     for (size_t i = 0; i < gradients.size(); ++i)
       PyTuple_SET_ITEM(grads.get(), Py_ssize_t(i), gradients[i] ? wrap(gradients[i]) : Py_NewRef(Py_None));
     Object r = Object::own(PyObject_CallMethod(context.get(), "_run_backward", "(O)", grads.get()));
+    if (!PyTuple_Check(r.get()) || size_t(PyTuple_GET_SIZE(r.get())) != edges.size())
+      raise(ErrorKind::Internal, name() + ": its gradients do not match its inputs");
     for (size_t i = 0; i < edges.size(); ++i) {
       PyObject* g = PyTuple_GET_ITEM(r.get(), Py_ssize_t(i));
-      if (g != Py_None && edges[i].node) out[i] = ref_of(g);
+      if (is_tensor(g) && edges[i].node) out[i] = ref_of(g);
     }
   }
 };
@@ -95,7 +100,8 @@ PyObject* function_node(PyObject*, PyObject* args) {
   });
 }
 
-// attach_function(capsule, outputs, differentiable: tuple of bool, dirty: tuple of bool)
+// attach_function(capsule, outputs, differentiable: tuple of bool, dirty: tuple of int)
+// dirty: which input (of those with edges) this output is, written in place; -1 for a new tensor
 PyObject* attach_function(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *capsule, *outputs, *flags, *dirty;
@@ -108,7 +114,8 @@ PyObject* attach_function(PyObject*, PyObject* args) {
       PyObject* o = PyTuple_GET_ITEM(outputs, i);
       node->results.push_back(is_tensor(o) ? result_type(*tensor_of(o)) : ResultType());
       if (!is_tensor(o) || PyTuple_GET_ITEM(flags, i) != Py_True) continue;
-      if (PyTuple_GET_ITEM(dirty, i) == Py_True && tensor_of(o)->base) rebase_history(ref_of(o), node);
+      long input = PyLong_AsLong(PyTuple_GET_ITEM(dirty, i));
+      if (input >= 0 && tensor_of(o)->base) rebase_history(ref_of(o), node, size_t(input));
       else set_history(ref_of(o), node, uint32_t(i));
     }
     Py_RETURN_NONE;
@@ -125,10 +132,9 @@ PyObject* save_function(PyObject*, PyObject* args) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
       PyObject* o = PyTuple_GET_ITEM(tensors, i);
       int output = int(PyLong_AsLong(PyTuple_GET_ITEM(outputs, i)));
-      if (o == Py_None) node->kept.push_back({});
+      if (!is_tensor(o)) node->kept.push_back({{}, 0, kNone});
       else if (output >= 0) node->kept.push_back(save_output(ref_of(o), output));
       else node->kept.push_back(save_input(ref_of(o)));
-      node->kept.back().output = o == Py_None ? -2 : node->kept.back().output;
     }
     Py_RETURN_NONE;
   });
@@ -139,7 +145,7 @@ PyObject* load_function(PyObject*, PyObject* capsule) {
     Object t = Object::own(PyTuple_New(Py_ssize_t(node->kept.size())));
     for (size_t i = 0; i < node->kept.size(); ++i)
       PyTuple_SET_ITEM(t.get(), Py_ssize_t(i),
-                       node->kept[i].output == -2 ? Py_NewRef(Py_None) : wrap(unpack(node->kept[i], node)));
+                       node->kept[i].output == kNone ? Py_NewRef(Py_None) : wrap(unpack(node->kept[i], node)));
     return t.give();
   });
 }

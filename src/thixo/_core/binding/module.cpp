@@ -203,18 +203,21 @@ PyObject* resize(PyObject*, PyObject* args) {
     PyObject *tensor, *shape;
     if (!PyArg_ParseTuple(args, "O!O", tensor_type, &tensor, &shape)) throw PythonError();
     Tensor& t = *tensor_of(tensor);
+    if (t.symbolic()) refuse_symbolic(t, "resize_()");
     if (t.requires_grad()) raise(ErrorKind::Autograd, "resize_: a tensor that requires grad cannot be resized");
     Dims sizes = dims_from(shape, "resize_");
     int64_t n = checked_numel(sizes, t.dtype, "resize_");
     size_t needed = size_t(t.offset + n) * item_size(t.dtype);
     if (needed > t.storage->bytes) {
       Ref<Storage> larger = Storage::allocate(needed);
-      std::memcpy(larger->data, t.storage->data, t.storage->bytes);
+      if (t.storage->bytes) std::memcpy(larger->data, t.storage->data, t.storage->bytes);
+      larger->version = t.storage->version;
       t.storage = larger;
     }
     t.numel = n;
     t.strides = contiguous_strides(sizes);
     t.sizes = sizes;
+    bump_version(t, current_source());
     Py_RETURN_NONE;
   });
 }
@@ -255,6 +258,7 @@ PyObject* backward(PyObject*, PyObject* args) {
 // loss.backward() without arguments: the seed is one, made here so that a small step stays small
 PyObject* backward_scalar(PyObject*, PyObject* root) {
   return guarded([&]() -> PyObject* {
+    if (!is_tensor(root)) raise(ErrorKind::Argument, "backward: a Tensor is needed, got " + type_name(root));
     Ref<Tensor> t = ref_of(root);
     if (!t->requires_grad() && !current_grad_fn(t))
       raise(ErrorKind::Autograd, "backward: " + describe(*t) +

@@ -22,21 +22,49 @@ struct PyHook final : GradHook {
     if (!is_tensor(r.get()))
       raise(ErrorKind::Autograd, "a hook must return a Tensor or None, got " + type_name(r.get()));
     Ref<Tensor> changed = ref_of(r.get());
-    if (!(changed->sizes == grad->sizes))
-      raise(ErrorKind::Autograd, "a hook changed the shape of a gradient from " + describe(*grad) + " to " + describe(*changed));
+    if (!(changed->sizes == grad->sizes) || changed->dtype != grad->dtype)
+      raise(ErrorKind::Autograd, "a hook changed a gradient from " + describe(*grad) + " to " + describe(*changed) +
+                                     "; shape and dtype must stay");
     return changed;
   }
 };
 
-int visit_hook(GradHook* hook, visitproc visit, void* arg) {
-  auto* py = dynamic_cast<PyHook*>(hook);
-  return py ? visit(py->function, arg) : 0;
+int visit_hooks(const std::vector<Ref<GradHook>>& hooks, visitproc visit, void* arg) {
+  for (auto& hook : hooks) {
+    auto* py = is_unique(hook.get()) ? dynamic_cast<PyHook*>(hook.get()) : nullptr;
+    int status = py ? visit(py->function, arg) : 0;
+    if (status) return status;
+  }
+  return 0;
 }
 
+// The walk is bounded, or collecting garbage beside a long tape would be slow. That is safe because it is the same
+// walk whenever one collection repeats it; what lies beyond is only found later, or kept.
+int visit_tape(Node* first, visitproc visit, void* arg) {
+  constexpr int kWaiting = 32;
+  Node* waiting[kWaiting] = {first};
+  int count = 1;
+  for (int budget = 4096; count && budget; --budget) {
+    Node* node = waiting[--count];
+    int status = visit_hooks(node->hooks, visit, arg);
+    if (!status && node->node_hooks && is_unique(node->node_hooks.get()))
+      status = visit(static_cast<PyExternal*>(node->node_hooks.get())->object, arg);
+    if (!status) visit_node(node, visit, arg, status);
+    if (status) return status;
+    for (Edge& e : node->edges)
+      if (e.node && is_unique(e.node.get()) && count < kWaiting) waiting[count++] = e.node.get();
+  }
+  return 0;
+}
+
+// The same object for the same node, while it lives.
 PyObject* wrap_node(const Ref<Node>& node) {
-  NodeObject* o = PyObject_New(NodeObject, node_type);
+  if (node->wrapper) return Py_NewRef(static_cast<PyObject*>(node->wrapper));
+  NodeObject* o = PyObject_GC_New(NodeObject, node_type);
   if (!o) throw PythonError();
   o->node = Ref<Node>(node).detach();
+  o->node->wrapper = o;
+  PyObject_GC_Track(o);
   return reinterpret_cast<PyObject*>(o);
 }
 
@@ -44,9 +72,23 @@ static Node* node_of(PyObject* o) { return reinterpret_cast<NodeObject*>(o)->nod
 
 static void dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  node_of(self)->wrapper = nullptr;
   release(node_of(self));
-  PyObject_Free(self);
+  PyObject_GC_Del(self);
   Py_DECREF(type);
+}
+static int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return is_unique(node_of(self)) ? visit_tape(node_of(self), visit, arg) : 0;
+}
+static int clear(PyObject* self) {
+  Node* node = node_of(self);
+  if (!is_unique(node)) return 0;
+  auto hooks = std::move(node->hooks);
+  auto around = std::move(node->node_hooks);
+  node->hooks.clear();
+  return 0;
 }
 static PyObject* name(PyObject* self, PyObject*) { return PyUnicode_FromString(node_of(self)->name().c_str()); }
 static PyObject* repr(PyObject* self) {
@@ -92,12 +134,6 @@ static PyObject* hooks(PyObject* self, PyObject* holder) {
   n->node_hooks = make<PyExternal>(holder);
   return Py_NewRef(holder);
 }
-static PyObject* compare(PyObject* a, PyObject* b, int how) {
-  if (Py_TYPE(b) != node_type || (how != Py_EQ && how != Py_NE)) Py_RETURN_NOTIMPLEMENTED;
-  return PyBool_FromLong((node_of(a) == node_of(b)) == (how == Py_EQ));
-}
-static Py_hash_t hash(PyObject* self) { return _Py_HashPointer(node_of(self)); }
-
 static PyMethodDef methods[] = {{"name", name, METH_NOARGS, "Which operation's gradient this is."},
                                 {"_hooks", hooks, METH_O, "The holder of hooks around this node."},
                                 {}};
@@ -107,16 +143,16 @@ static PyGetSetDef getset[] = {
     {"variable", variable, nullptr, "The leaf that AccumulateGrad adds to.", nullptr},
     {"saved", saved, nullptr, "What was kept for backward, by name.", nullptr},
     {}};
-static PyType_Slot slots[] = {{Py_tp_dealloc, (void*)dealloc}, {Py_tp_repr, (void*)repr},
-                              {Py_tp_methods, methods},        {Py_tp_getset, getset},
-                              {Py_tp_richcompare, (void*)compare}, {Py_tp_hash, (void*)hash},
+static PyType_Slot slots[] = {{Py_tp_dealloc, (void*)dealloc},   {Py_tp_repr, (void*)repr},
+                              {Py_tp_methods, methods},          {Py_tp_getset, getset},
+                              {Py_tp_traverse, (void*)traverse}, {Py_tp_clear, (void*)clear},
                               {}};
 PyType_Spec node_spec = {"thixo.autograd.Node", sizeof(NodeObject), 0,
-                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+                         Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
 
 // ---- functions of the module
 
-// add_hook(tensor, function, after: bool) -> handle number; on leaves or on the node that made the tensor
+// add_hook(tensor, function, after: bool), on leaves or on the node that made the tensor
 PyObject* add_hook(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *tensor, *function;
@@ -135,19 +171,21 @@ PyObject* add_hook(PyObject*, PyObject* args) {
       if (!t->requires_grad()) raise(ErrorKind::Autograd, "register_hook: this tensor does not require grad");
       t->grad_state().hooks.push_back(hook);
     }
-    return PyLong_FromVoidPtr(hook.get());
+    Py_RETURN_NONE;
   });
 }
 
+// remove_hook(tensor, function) -> whether it was found
 PyObject* remove_hook(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
-    PyObject *tensor, *number;
-    if (!PyArg_ParseTuple(args, "O!O", tensor_type, &tensor, &number)) throw PythonError();
-    void* which = PyLong_AsVoidPtr(number);
-    Tensor* t = tensor_of(tensor);
+    PyObject *tensor, *function;
+    if (!PyArg_ParseTuple(args, "O!O", tensor_type, &tensor, &function)) throw PythonError();
+    Ref<Tensor> t = ref_of(tensor);
+    Ref<GradHook> dropped;  // its end may run the user's code: after the list is whole again
     auto drop = [&](std::vector<Ref<GradHook>>& list) {
       for (size_t i = 0; i < list.size(); ++i)
-        if (list[i].get() == which) {
+        if (auto* py = dynamic_cast<PyHook*>(list[i].get()); py && py->function == function) {
+          dropped = std::move(list[i]);
           list.erase(list.begin() + long(i));
           return true;
         }
@@ -161,6 +199,7 @@ PyObject* remove_hook(PyObject*, PyObject* args) {
 
 PyObject* retain_grad(PyObject*, PyObject* tensor) {
   return guarded([&]() -> PyObject* {
+    if (!is_tensor(tensor)) raise(ErrorKind::Argument, "retain_grad: a Tensor is needed, got " + type_name(tensor));
     Ref<Tensor> t = ref_of(tensor);
     const Ref<Node>& fn = current_grad_fn(t);
     if (!t->requires_grad()) raise(ErrorKind::Autograd, "retain_grad: this tensor does not require grad");

@@ -134,7 +134,7 @@ struct RuleNode final : Node {
 
 bool differentiable_input(PyObject* o) {
   Tensor* t = tensor_of(o);
-  return is_differentiable(t->dtype) && (t->requires_grad() || (t->base && t->base->requires_grad()));
+  return is_differentiable(t->dtype) && is_tracked(*t);
 }
 
 // A tensor as it is before an in-place operation changes it, for rules that need that.

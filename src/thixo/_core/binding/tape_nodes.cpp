@@ -114,13 +114,18 @@ void tape_around(Node& node, std::vector<Ref<Tensor>>& grads, std::vector<Ref<Te
   };
   auto assign = [](PyObject* from, std::vector<Ref<Tensor>>& items) {
     if (from == Py_None) return;
-    Object fast = Object::own(PySequence_Fast(is_tensor(from) ? PyTuple_Pack(1, from) : Py_NewRef(from), "a hook must return Tensors"));
-    if (size_t(PySequence_Fast_GET_SIZE(fast.get())) != items.size())
-      raise(ErrorKind::Autograd, "a hook returned " + std::to_string(PySequence_Fast_GET_SIZE(fast.get())) +
+    Object given = is_tensor(from) ? Object::own(PyTuple_Pack(1, from)) : Object::borrow(from);
+    if (!PyTuple_Check(given.get()) && !PyList_Check(given.get()))
+      raise(ErrorKind::Autograd, "a hook must return Tensors or None, got " + type_name(from));
+    Object fast = Object::own(PySequence_Tuple(given.get()));
+    if (size_t(PyTuple_GET_SIZE(fast.get())) != items.size())
+      raise(ErrorKind::Autograd, "a hook returned " + std::to_string(PyTuple_GET_SIZE(fast.get())) +
                                      " gradients where " + std::to_string(items.size()) + " are needed");
     for (size_t i = 0; i < items.size(); ++i) {
-      PyObject* o = PySequence_Fast_GET_ITEM(fast.get(), Py_ssize_t(i));
-      items[i] = o == Py_None ? Ref<Tensor>() : is_tensor(o) ? ref_of(o) : (raise(ErrorKind::Autograd, "a hook must return Tensors"), Ref<Tensor>());
+      PyObject* o = PyTuple_GET_ITEM(fast.get(), Py_ssize_t(i));
+      if (o != Py_None && !is_tensor(o))
+        raise(ErrorKind::Autograd, "a hook must return Tensors or None, item " + std::to_string(i) + " is " + type_name(o));
+      items[i] = o == Py_None ? Ref<Tensor>() : ref_of(o);
     }
   };
   Object given = tuple(grads);
@@ -144,7 +149,8 @@ PyObject* windows(const char* name) {
 
 Object geometry_of(const Tensor& t) {
   Object sizes = dims_tuple(t.sizes), strides = dims_tuple(t.strides);
-  return Object::own(Py_BuildValue("(OOL)", sizes.get(), strides.get(), (long long)t.offset));
+  return Object::own(Py_BuildValue("(OOLO)", sizes.get(), strides.get(), (long long)t.offset,
+                                   is_complex(t.dtype) ? Py_True : Py_False));
 }
 
 // The gradient of looking at a base through a window.
@@ -162,7 +168,8 @@ struct WindowNode final : Node {
 // The gradient of a base after an in-place operation on a window of it.
 struct WriteNode final : Node {
   Object base, view;
-  Ref<Node> inner;  // the operation; its first edge was the window's old value
+  Ref<Node> inner;   // the operation
+  size_t window = 0;  // which of its edges was the window's old value; here the base's comes first, then the others
   std::string name() const override { return "CopySlices"; }
   void release_saved() override { inner->release_saved(); }
   void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
@@ -171,15 +178,14 @@ struct WriteNode final : Node {
     Object part = Object::own(PyObject_CallFunctionObjArgs(read.get(), g.get(), base.get(), view.get(), nullptr));
     std::vector<Ref<Tensor>> in{ref_of(part.get())}, made(inner->edges.size());
     inner->apply(in, made);
-    if (!edges[0].node) {
-      for (size_t i = 1; i < made.size(); ++i) out[i] = made[i];
-      return;
-    }
-    Object old = made[0] ? Object::own(wrap(tape_match(made[0], inner->results[0], *inner))) : Object::borrow(Py_None);
+    for (size_t i = 0, at = 1; i < made.size(); ++i)
+      if (i != window) out[at++] = made[i];
+    if (!edges[0].node) return;
+    Object old = Object::borrow(Py_None);
+    if (made[window]) old = Object::own(wrap(tape_match(made[window], inner->results[0], *inner)));
     Object r = Object::own(
         PyObject_CallFunctionObjArgs(write.get(), g.get(), old.get(), base.get(), view.get(), nullptr));
     out[0] = ref_of(r.get());
-    for (size_t i = 1; i < made.size(); ++i) out[i] = made[i];
   }
 };
 
@@ -193,10 +199,12 @@ Ref<Node> make_window(const Ref<Tensor>& base, const Tensor& view) {
   return node;
 }
 
-Ref<Node> make_write(const Ref<Tensor>& base, const Ref<Tensor>& view, const Ref<Node>& written) {
+Ref<Node> make_write(const Ref<Tensor>& base, const Ref<Tensor>& view, const Ref<Node>& written, size_t window) {
   Ref<WriteNode> node = make<WriteNode>();
   node->edges.push_back(gradient_edge(base));
-  for (size_t i = 1; i < written->edges.size(); ++i) node->edges.push_back(written->edges[i]);
+  for (size_t i = 0; i < written->edges.size(); ++i)
+    if (i != window) node->edges.push_back(written->edges[i]);
+  node->window = window;
   node->results.push_back(result_type(*base));
   node->base = geometry_of(*base);
   node->view = geometry_of(*view);

@@ -63,21 +63,13 @@ static int traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(o->dict);
   Tensor* t = o->tensor;
-  if (!t || !t->autograd || !is_unique(t)) return 0;
-  int status = 0;
-  for (auto& hook : t->autograd->hooks)
-    if (!status && is_unique(hook.get())) status = visit_hook(hook.get(), visit, arg);
-  for (auto& hook : t->autograd->after_hooks)
-    if (!status && is_unique(hook.get())) status = visit_hook(hook.get(), visit, arg);
+  if (!t || !is_unique(t)) return 0;
+  if (t->value && is_unique(t->value.get())) Py_VISIT(static_cast<PyExternal*>(t->value.get())->object);
+  if (!t->autograd) return 0;
+  int status = visit_hooks(t->autograd->hooks, visit, arg);
+  if (!status) status = visit_hooks(t->autograd->after_hooks, visit, arg);
   Node* fn = t->autograd->grad_fn.get();
-  if (!status && fn && is_unique(fn)) {
-    for (auto& hook : fn->hooks)
-      if (!status && is_unique(hook.get())) status = visit_hook(hook.get(), visit, arg);
-    if (!status && fn->node_hooks && is_unique(fn->node_hooks.get()))
-      status = visit(static_cast<PyExternal*>(fn->node_hooks.get())->object, arg);
-    if (!status) visit_node(fn, visit, arg, status);
-  }
-  return status;
+  return !status && fn && is_unique(fn) ? visit_tape(fn, visit, arg) : status;
 }
 
 static int clear(PyObject* self) {
@@ -89,12 +81,7 @@ static int clear(PyObject* self) {
     auto after = std::move(t->autograd->after_hooks);
     t->autograd->hooks.clear();
     t->autograd->after_hooks.clear();
-    Node* fn = t->autograd->grad_fn.get();
-    if (fn && is_unique(fn)) {
-      auto node_hooks = std::move(fn->hooks);
-      fn->hooks.clear();
-      fn->node_hooks = nullptr;
-    }
+    Ref<Node> fn = std::move(t->autograd->grad_fn);
   }
   return 0;
 }

@@ -183,10 +183,12 @@ std::vector<Ref<Tensor>> run_backward(const std::vector<Ref<Tensor>>& roots,
     std::vector<Ref<Tensor>> grads = std::move(tasks.items()[at].gradients);
     bool any = false;
     for (auto& g : grads) any = any || g;
-    if (any)
-      for (auto& hook : std::vector<Ref<GradHook>>(node->hooks))
-        if (hook->output < grads.size() && grads[hook->output])
-          grads[hook->output] = hook->call(grads[hook->output]);
+    // Users' hooks first: what retain_grad() keeps is what they made of the gradient.
+    if (any && !node->hooks.empty())
+      for (bool retainers : {false, true})
+        for (auto& hook : std::vector<Ref<GradHook>>(node->hooks))
+          if ((hook->target != nullptr) == retainers && hook->output < grads.size() && grads[hook->output])
+            grads[hook->output] = hook->call(grads[hook->output]);
     bool is_leaf_target = false;
     for (size_t i = 0; i < targets.size(); ++i) {
       if (targets[i].node.get() != node.get()) continue;
@@ -206,10 +208,6 @@ std::vector<Ref<Tensor>> run_backward(const std::vector<Ref<Tensor>>& roots,
       if (node->edges[i].node) leads = tasks.items()[tasks.find(node->edges[i].node.get())].wanted;
     if (!inputs.empty() && !leads && !is_leaf_target) runs = false;
     if (runs) {
-      bool one = node->results.size() == 1;
-      if (!one)
-        for (size_t i = 0; i < grads.size(); ++i)
-          if (!grads[i]) grads[i] = tape_operators.zeros(node->results[i]);
       if (node->node_hooks) tape_operators.around(*node, grads, out);
       else node->apply(grads, out);
       if (modes.anomaly) check_nan(*node, out);

@@ -1,5 +1,7 @@
 #include "tape.h"
 
+#include <algorithm>
+
 namespace thixo {
 
 TapeOperators tape_operators;
@@ -49,10 +51,10 @@ void AccumulateGrad::apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<
   // Hooks may add or remove hooks: work on copies.
   for (auto& hook : std::vector<Ref<GradHook>>(state.hooks)) grad = hook->call(grad);
   if (!state.grad) {
+    // A gradient that others hold too is copied: writes to one leaf's .grad must not reach another's.
     bool ours = is_unique(grad.get()) && grad->storage && is_unique(grad->storage.get()) && !grad->base &&
                 grad->is_contiguous();
-    if (modes.grad) state.grad = grad;
-    else state.grad = ours || grad->symbolic() ? grad : tape_operators.clone(grad);
+    state.grad = ours || grad->symbolic() ? grad : tape_operators.clone(grad);
   } else if (modes.grad || state.grad->symbolic() || grad->symbolic()) {
     state.grad = tape_operators.add(state.grad, grad);
   } else {
@@ -68,7 +70,8 @@ Saved save_input(const Ref<Tensor>& t) {
     fail(ErrorKind::Autograd,
          "a tensor made in inference_mode cannot be kept for backward; make it outside of inference_mode, "
          "or clone it there");
-  return {t, t->storage ? t->storage->version : 0, -1};
+  bool recorded = t->autograd && t->autograd->grad_fn;
+  return {t, t->storage ? t->storage->version : 0, recorded ? Saved::kRecorded : Saved::kConstant};
 }
 
 Saved save_output(const Ref<Tensor>& t, int output) {
@@ -94,6 +97,10 @@ Ref<Tensor> unpack(const Saved& saved, Node* node) {
              " has lost what it saved; pass retain_graph=True to the first backward if you need two");
   if (saved.tensor->storage && saved.tensor->storage->version != saved.version)
     fail(ErrorKind::Inplace, saved_message(saved, node));
+  if (saved.output == Saved::kRecorded && modes.grad && !saved.tensor->requires_grad())
+    fail(ErrorKind::Autograd, "backward of " + node->name() + ": a value it needs, " + describe(*saved.tensor) +
+                                  ", was detached in place (detach_) after it was saved, so its own gradient is "
+                                  "lost; use detach()");
   if (saved.output < 0) return saved.tensor;
   if (!modes.grad) return saved.tensor;
   Ref<Tensor> t = alias(*saved.tensor);
@@ -105,10 +112,27 @@ Ref<Tensor> unpack(const Saved& saved, Node* node) {
 
 bool needs_tape(const Tensor& t) { return modes.grad && t.requires_grad(); }
 
+bool is_tracked(const Tensor& t) {
+  if (t.requires_grad()) return true;
+  if (!t.base || t.hidden_writes || !t.base->requires_grad()) return false;
+  if (!t.untracked_view) return true;
+  if (modes.grad && t.storage && t.view_version != t.storage->version && !t.base->is_leaf())
+    fail(ErrorKind::Inplace, "a view " + describe(t) + " made under no_grad() is used after its base was changed in "
+                             "place by a recorded operation; make the view where gradients are on, or after the write");
+  return false;
+}
+
 ResultType result_type(const Tensor& t) { return {t.dtype, t.sizes, t.value}; }
 
 void set_history(const Ref<Tensor>& t, const Ref<Node>& node, uint32_t output) {
   Autograd& state = t->grad_state();
+  if (state.retainer && state.grad_fn && state.grad_fn.get() != node.get()) {
+    // retain_grad() keeps the gradient of the newest value.
+    auto& hooks = state.grad_fn->hooks;
+    hooks.erase(std::remove(hooks.begin(), hooks.end(), state.retainer), hooks.end());
+    state.retainer->output = output;
+    node->hooks.push_back(state.retainer);
+  }
   state.grad_fn = node;
   state.output = output;
   t->view_version = t->storage ? t->storage->version : 0;
@@ -151,7 +175,7 @@ void check_inplace(const Tensor& t, const char* op, bool records) {
                                     " that requires grad was about to be changed in place; do it under "
                                     "no_grad(), or on a clone");
   }
-  if (t.untracked_view && records)
+  if (t.untracked_view && modes.grad && (records || (t.base->requires_grad() && !t.hidden_writes)))
     fail(ErrorKind::Inplace, name + ": this view was made under no_grad() and cannot take part in a recorded "
                                     "in-place write; make the view where gradients are on");
   if (has_internal_overlap(t))
@@ -165,14 +189,14 @@ void bump_version(Tensor& t, Source source) {
   t.storage->last_write = std::move(source);
 }
 
-void rebase_history(const Ref<Tensor>& t, const Ref<Node>& node) {
+void rebase_history(const Ref<Tensor>& t, const Ref<Node>& node, size_t input) {
   if (!t->base || t->hidden_writes) {
     set_history(t, node, 0);
     return;
   }
   // The base is now what it was with the window replaced; t is a fresh window on that.
   const Ref<Tensor>& base = t->base;
-  Ref<Node> written = view_nodes.write(base, t, node);
+  Ref<Node> written = view_nodes.write(base, t, node, input);
   set_history(base, written, 0);
   set_history(t, view_nodes.window(base, *t), 0);
 }

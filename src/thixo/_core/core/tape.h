@@ -26,7 +26,10 @@ struct GradHook : Counted {
 };
 
 struct Node : Counted {
-  Node* next_dead = nullptr;  // while it waits to be deleted
+  union {
+    void* wrapper = nullptr;  // the Python object, not owned; null when there is none
+    Node* next_dead;          // while it waits to be deleted: it has no Python object then
+  };
   uint64_t sequence;  // creation order; backward runs the newest first
   SmallVector<Edge, 2> edges;
   SmallVector<ResultType, 1> results;
@@ -57,7 +60,8 @@ struct AccumulateGrad final : Node {
 struct Saved {
   Ref<Tensor> tensor;
   uint32_t version = 0;
-  int32_t output = -1;  // >= 0: it is that result of its own node, kept without its history
+  int32_t output = kConstant;  // >= 0: it is that result of its own node, kept without its history
+  static constexpr int32_t kConstant = -1, kRecorded = -2;  // an input without, or with a history
 };
 Saved save_input(const Ref<Tensor>& t);
 Saved save_output(const Ref<Tensor>& t, int output);
@@ -87,6 +91,7 @@ struct Modes {
 extern thread_local Modes modes;
 
 bool needs_tape(const Tensor& t);  // grad mode is on and t requires a gradient
+bool is_tracked(const Tensor& t);  // it requires a gradient, by itself or as a view of what does
 Edge gradient_edge(const Ref<Tensor>& t);
 ResultType result_type(const Tensor& t);
 // Makes t the given result of node.
@@ -100,10 +105,12 @@ std::string saved_message(const Saved& saved, const Node* node);
 // Remade views and writes through views need rules for strided windows; the binding makes these nodes.
 struct ViewNodes {
   Ref<Node> (*window)(const Ref<Tensor>& base, const Tensor& view) = nullptr;
-  Ref<Node> (*write)(const Ref<Tensor>& base, const Ref<Tensor>& view, const Ref<Node>& written) = nullptr;
+  Ref<Node> (*write)(const Ref<Tensor>& base, const Ref<Tensor>& view, const Ref<Node>& written,
+                     size_t window) = nullptr;
 };
 extern ViewNodes view_nodes;
-// After an in-place write recorded as `node`: t, and the base it is a view of, get new histories.
-void rebase_history(const Ref<Tensor>& t, const Ref<Node>& node);
+// After an in-place write recorded as `node`: t, and the base it is a view of, get new histories. `input` says which
+// edge of the node stands for what t was before.
+void rebase_history(const Ref<Tensor>& t, const Ref<Node>& node, size_t input = 0);
 
 }  // namespace thixo
