@@ -1,4 +1,4 @@
-"""Conversions by method: x.float(), x.long() and so on. The module's names of these are d"""
+"""Conversions by method: x.float(), x.long() and so on; `tx.float` and such are dtypes."""
 
 from collections.abc import Iterator
 from typing import Any
