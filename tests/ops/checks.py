@@ -237,13 +237,18 @@ def check_layouts(op: Any, dtype: DType) -> None:
 # ---- in place
 
 
-def check_inplace(op: Any, dtype: DType) -> int:
-    """`name_` writes what the functional form returns, into contiguous and strided memory."""
+def _inplace_form(op: Any) -> Any:
     from thixo.ops import public
 
     namespace, _, short = op.full_name.rpartition(".")
-    inplace = public.find(f"{namespace}.{short}_" if namespace else f"{short}_")
-    assert inplace is not None, f"{op.full_name}: has no in-place form"
+    found = public.find(f"{namespace}.{short}_" if namespace else f"{short}_")
+    assert found is not None, f"{op.full_name}: has no in-place form"
+    return found
+
+
+def check_inplace(op: Any, dtype: DType) -> int:
+    """`name_` writes what the functional form returns, into contiguous and strided memory."""
+    inplace = _inplace_form(op)
     count = 0
     for sample in samples_of(op, dtype):
         if not sample.args or not isinstance(sample.args[0], np.ndarray):
@@ -265,6 +270,30 @@ def check_inplace(op: Any, dtype: DType) -> int:
             compare(to_array(target), to_array(wanted), what)
         count += 1
     return count
+
+
+def check_overlap(op: Any, dtype: DType) -> None:
+    """`name_` where other arguments share memory with the target reads what was there before."""
+    inplace = _inplace_form(op)
+    sample = next(samples_of(op, dtype))
+    operands = [p for p in op.sig.params if p.kind in ("tensor", "operand")]
+    rest = sample.args[len(operands) :]
+    shared = Maker(dtype, SIZES).positive(7)
+    parts = [shared[i : 4 + i] for i in range(len(operands))]
+    try:
+        wanted = op.operator(*map(as_tensor, parts), *rest, **sample.kwargs)
+    except tx.ThixoError:
+        return  # not an operator of arrays of one shape and dtype
+    if tuple(wanted.shape) != (4,) or wanted.dtype is not dtype:
+        return
+    buffer = as_tensor(shared)
+    target, *others = (buffer[i : 4 + i] for i in range(len(operands)))
+    inplace(target, *others, *rest, **sample.kwargs)
+    compare(to_array(target), to_array(wanted), f"{op.full_name} {dtype.name} overlapping")
+    buffer = as_tensor(shared)
+    inplace(buffer, *[buffer] * (len(operands) - 1), *rest, **sample.kwargs)
+    wanted = op.operator(*[as_tensor(shared)] * len(operands), *rest, **sample.kwargs)
+    compare(to_array(buffer), to_array(wanted), f"{op.full_name} {dtype.name} with itself")
 
 
 # ---- refusals

@@ -31,3 +31,10 @@ def test_layouts(op):
 @pytest.mark.over(lambda op: op.inplace and not op.random)
 def test_inplace(op):
     assert sum(checks.check_inplace(op, dtype) for dtype in op.dtypes)
+
+
+@pytest.mark.over(lambda op: op.inplace and op.kind == "pointwise" and not op.random)
+def test_inplace_in_shared_memory(op):
+    for dtype in (tx.float64, tx.int64, tx.bool):
+        if dtype in op.dtypes:
+            checks.check_overlap(op, dtype)
