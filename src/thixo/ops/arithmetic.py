@@ -253,9 +253,7 @@ class FloorDivide(Pointwise):
 
     reference = elementwise(lambda a, b: a // b if b else _by_zero(a))
 
-    def samples(s):
-        for sample in binary_samples(other_nonzero=True)(s):
-            yield Sample(*sample.args, grad=False)
+    samples = binary_samples(other_nonzero=True)
 
 
 class TruncDivide(Pointwise):
@@ -287,9 +285,7 @@ class TruncDivide(Pointwise):
 
         return elementwise(quotient)(input, other)
 
-    def samples(s):
-        for sample in binary_samples(other_nonzero=True)(s):
-            yield Sample(*sample.args, grad=False)
+    samples = binary_samples(other_nonzero=True)
 
 
 class Remainder(Pointwise):
