@@ -32,7 +32,7 @@ ROOMS: list[tuple[str, ...]] = [
         "signal",
         "nn.functional",
     ),  # faces of the operator table
-    ("printing", "tensor", "random", "threads", "typed"),
+    ("printing", "queries", "tensor", "random", "threads", "typed"),
     ("autograd", "serialization", "exchange"),
     ("graph",),
     ("capture",),

@@ -53,6 +53,8 @@ _HOMES = {
         "thixo.layout": "layout memory_format strided preserve_format contiguous_format",
         "thixo.shape": "broadcast_shapes",
         "thixo._core": "Size",
+        "thixo.queries": "get_device is_complex is_conj is_floating_point is_inference is_neg "
+        "is_nonzero is_same_size is_signed numel",
         "thixo.typed": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
         "HalfTensor IntTensor LongTensor ShortTensor",
         "thixo.threads": "get_num_threads set_num_threads",

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from thixo.errors import LinearAlgebraError as LinAlgError  # noqa: F401  (PyTorch's name)
 from thixo.ops import public
 
 
@@ -14,4 +15,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return public.names("linalg")
+    return [*public.names("linalg"), "LinAlgError"]

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from thixo import _core
+from thixo import _core, queries
 from thixo._core import Tensor
 from thixo.device import as_device
 from thixo.dtype import DType, from_numpy_dtype, get_default_dtype
@@ -22,12 +22,20 @@ from thixo.errors import (
     ValueRangeError,
     describe,
 )
-from thixo.layout import strided
 from thixo.ops import base as _base  # noqa: F401  (tells the core where operators are)
 from thixo.ops import public
 from thixo.printing import format_tensor, set_printoptions, tensor_text
 
-__all__ = ["Tensor", "as_tensor", "asarray", "from_dlpack", "from_numpy", "is_tensor", "set_printoptions", "tensor"]
+__all__ = [
+    "Tensor",
+    "as_tensor",
+    "asarray",
+    "from_dlpack",
+    "from_numpy",
+    "is_tensor",
+    "set_printoptions",
+    "tensor",
+]
 
 
 # ---- from Python data
@@ -69,9 +77,9 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tens
     if isinstance(data, Tensor):
         as_device(device)
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
-    if isinstance(data, np.ndarray) and data.flags.writeable:
-        if dtype is None or from_numpy_dtype(data.dtype) is dtype:
-            return from_numpy(data)
+    lent = isinstance(data, np.ndarray) and data.flags.writeable
+    if lent and (dtype is None or from_numpy_dtype(data.dtype) is dtype):
+        return from_numpy(data)
     return tensor(data, dtype=dtype, device=device)
 
 
@@ -97,7 +105,9 @@ def asarray(
     else:
         made = as_tensor(obj, dtype, device)
     if copy is False and not _shares(made, obj):
-        raise ValueRangeError(f"asarray: copy=False, but {describe(obj)} can only be had by copying")
+        raise ValueRangeError(
+            f"asarray: copy=False, but {describe(obj)} can only be had by copying"
+        )
     return made.requires_grad_() if requires_grad else made
 
 
@@ -152,7 +162,7 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray:
     if array.dtype == object:
         raise _explain(data)
     if dtype is None:
-        if array.dtype.kind == "f" or array.size == 0 and array.dtype.kind != "b":
+        if array.dtype.kind == "f" or (array.size == 0 and array.dtype.kind != "b"):
             dtype = get_default_dtype()
         elif array.dtype.kind == "c":
             dtype = get_default_dtype().to_complex()
@@ -299,9 +309,9 @@ def _backward(
     inputs: Sequence[Tensor] | Tensor | None = None,
 ) -> None:
     """Add the gradient of this tensor to `.grad` of every leaf it was computed from."""
-    if gradient is None and not retain_graph and not create_graph and inputs is None:
-        if _core.backward_scalar(self):
-            return
+    plain = gradient is None and not retain_graph and not create_graph and inputs is None
+    if plain and _core.backward_scalar(self):
+        return
     from thixo.autograd import backward
 
     backward(self, gradient, retain_graph, create_graph, inputs)
@@ -384,7 +394,11 @@ def _view_in_place(name: str) -> Any:
 
 
 def _torch_function(
-    cls: type, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    cls: type,
+    func: Any,
+    types: Any,
+    args: tuple[Any, ...] = (),
+    kwargs: dict[str, Any] | None = None,
 ) -> Any:
     """PyTorch's override protocol: its functions, given Thixo tensors, run Thixo's of the same name.
 
@@ -406,6 +420,11 @@ def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     wanted = sizes[0] if len(sizes) == 1 and not isinstance(sizes[0], int) else sizes
     _core.resize_(self, tuple(wanted))
     return self
+
+
+def _resize_as(self: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
+    """Give this tensor the shape of another in place; new elements are not initialised."""
+    return _resize(self, tuple(other.shape))
 
 
 def _array_namespace(self: Tensor, *, api_version: str | None = None) -> Any:
@@ -502,7 +521,18 @@ def _reversed(name: str) -> Any:
     return lambda self, other: getattr(public, name)(other, self)
 
 
+DOC = """Numbers of one type in a box of some shape: `tensor(data)` makes one, operators make others.
+
+Its methods are the operators (docs/operators) and those of docs/tensor.md.
+
+>>> x = tx.tensor([[1.0, 2.0], [3.0, 4.0]])
+>>> x.shape, x.dtype, x.sum().item()
+(Size([2, 2]), thixo.float32, 10.0)
+"""
+
+
 def _attach() -> None:
+    Tensor.__doc__ = DOC
     own = {
         "numpy": _numpy,
         "__array__": _array_protocol,
@@ -524,12 +554,10 @@ def _attach() -> None:
         "register_hook": _register_hook,
         "register_post_accumulate_grad_hook": _register_after_hook,
         "retain_grad": _retain_grad,
-        "where": lambda self, condition, other: public.where(condition, self, other),
-        "polygamma": lambda self, n: public.polygamma(n, self),
-        "layout": property(lambda self: strided),
         "resize_": _resize,
-        "resize_as_": lambda self, other: _resize(self, tuple(other.shape)),
+        "resize_as_": _resize_as,
         "__torch_function__": classmethod(_torch_function),
+        **queries.METHODS,
     }
     for name in ("unsqueeze", "squeeze", "t", "transpose", "swapaxes", "swapdims", "as_strided"):
         own[name + "_"] = _view_in_place(name)

@@ -11,20 +11,9 @@ New programs say `tx.tensor([1, 2], dtype=tx.int64)`.
 
 from typing import Any
 
-from thixo.dtype import (
-    DType,
-    bfloat16,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-)
-from thixo.dtype import bool as bool_
+from thixo.dtype import BY_NAME, DType
 from thixo.ops import public
+from thixo.queries import TYPED
 from thixo.tensor import Tensor, tensor
 
 __all__ = [
@@ -57,7 +46,8 @@ class _Typed(type):
         return isinstance(value, Tensor) and value.dtype is cls.dtype
 
 
-def _typed(name: str, dtype: DType) -> Any:
+def _typed(name: str) -> Any:
+    dtype = BY_NAME[TYPED[name]]
     doc = (
         f"A tensor of {dtype.name}, from sizes or from data.\n\n"
         f">>> {name}([1, 0]).dtype\nthixo.{dtype.name}\n"
@@ -65,13 +55,13 @@ def _typed(name: str, dtype: DType) -> Any:
     return _Typed(name, (), {"dtype": dtype, "__doc__": doc, "__module__": __name__})
 
 
-FloatTensor = _typed("FloatTensor", float32)
-DoubleTensor = _typed("DoubleTensor", float64)
-HalfTensor = _typed("HalfTensor", float16)
-BFloat16Tensor = _typed("BFloat16Tensor", bfloat16)
-LongTensor = _typed("LongTensor", int64)
-IntTensor = _typed("IntTensor", int32)
-ShortTensor = _typed("ShortTensor", int16)
-CharTensor = _typed("CharTensor", int8)
-ByteTensor = _typed("ByteTensor", uint8)
-BoolTensor = _typed("BoolTensor", bool_)
+FloatTensor = _typed("FloatTensor")
+DoubleTensor = _typed("DoubleTensor")
+HalfTensor = _typed("HalfTensor")
+BFloat16Tensor = _typed("BFloat16Tensor")
+LongTensor = _typed("LongTensor")
+IntTensor = _typed("IntTensor")
+ShortTensor = _typed("ShortTensor")
+CharTensor = _typed("CharTensor")
+ByteTensor = _typed("ByteTensor")
+BoolTensor = _typed("BoolTensor")

@@ -8,6 +8,17 @@ from thixo.tensor import RemovableHandle
 
 __all__ = ["Node", "register_hook", "register_prehook"]
 
+Node.__doc__ = """A step of the tape: `grad_fn` of what it made.
+
+`name()` says which operator ran and `source` where; `next_functions` are the steps that made its
+inputs, each with the number of the result; `saved` is what it keeps. A leaf's step has its `variable`.
+
+>>> x = tx.ones(2, requires_grad=True)
+>>> node = (x * x).sum().grad_fn
+>>> node.name(), [step.name() for step, _ in node.next_functions]
+('SumBackward', ['MulBackward'])
+"""
+
 
 class _NodeHooks:
     """The hooks around one node; the engine calls `before` and `after`."""
@@ -17,7 +28,9 @@ class _NodeHooks:
         self.post: dict[int, Callable[..., Any]] = {}
         self.count = 0
 
-    def add(self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]) -> RemovableHandle:
+    def add(
+        self, hooks: dict[int, Callable[..., Any]], hook: Callable[..., Any]
+    ) -> RemovableHandle:
         self.count += 1
         key = self.count
         hooks[key] = hook
