@@ -12,6 +12,7 @@
 // Tells the compiler that iterations do not depend on each other (the operands are disjoint or the
 // very same elements), which it cannot see from the pointers.
 #if defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed"  // a loop it cannot vectorise is no reason to warn
 #define THIXO_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
 #define THIXO_INDEPENDENT _Pragma("GCC ivdep")
