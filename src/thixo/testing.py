@@ -252,8 +252,8 @@ def make_tensor(
     >>> tx.testing.make_tensor(2, 3, dtype=tx.float32, low=0, high=1).shape
     Size([2, 3])
     """
-    sizes = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
-    wanted = (*sizes[:-1], sizes[-1] * 2) if noncontiguous and sizes else sizes  # type: ignore
+    sizes: Any = tuple(shape[0]) if len(shape) == 1 and not isinstance(shape[0], int) else shape
+    wanted = (*sizes[:-1], sizes[-1] * 2) if noncontiguous and sizes else sizes
     if dtype.kind == "b":
         low, high = 0 if low is None else low, 2 if high is None else high
     low = (0 if dtype.kind == "u" else -9) if low is None else low
@@ -261,7 +261,7 @@ def make_tensor(
     if dtype.kind in "biu":
         made = tx.randint(int(low), int(high), wanted, device=device).to(dtype)
     elif dtype.is_complex:
-        parts = tx.rand(*wanted, 2, dtype=dtype.to_real(), device=device) * (high - low) + low
+        parts = tx.rand((*wanted, 2), dtype=dtype.to_real(), device=device) * (high - low) + low
         made = tx.view_as_complex(parts)
     else:
         made = tx.rand(wanted, dtype=dtype, device=device) * (high - low) + low

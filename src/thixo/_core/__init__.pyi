@@ -1,13 +1,10 @@
-"""What type checkers know of the native core: that it is there. `thixo.Tensor` has stubs of its own."""
+# Written by tools/build_stubs.py from the operator table: do not edit.
+"""The native core: Tensor, Operator, the tape and its engine, kernels, thread pool."""
 
-from typing import Any
+from thixo._core._native import *
+from thixo._core._native import Tensor as Tensor
 
 class Size(tuple[int, ...]):
-    """The sizes of a tensor."""
+    """The sizes of a tensor: a tuple that can count its elements."""
 
     def numel(self) -> int: ...
-
-class Tensor(Any):
-    """A tensor: its methods come from the operator table."""
-
-def __getattr__(name: str) -> Any: ...
