@@ -118,11 +118,17 @@ def facts(op: Any) -> list[str]:
     return found
 
 
+def heading(op: Any) -> str:
+    """How an operator is called: as a function, or only as a method."""
+    if getattr(op, "method_only", False) or getattr(op, "attribute", False):
+        return f"Tensor.{op.sig.name}"
+    return f"tx.{op.full_name}"
+
+
 def entry(op: Any) -> str:
     """One operator of a page."""
-    name = f"tx.{op.full_name}"
     signature = f"{op.namespace}." * bool(op.namespace) + op.sig.text
-    parts = [f"## {name}", f"```\n{signature}\n```", sentence(op), rest_of_doc(op)]
+    parts = [f"## {heading(op)}", f"```\n{signature}\n```", sentence(op), rest_of_doc(op)]
     return "\n\n".join([p for p in parts if p] + ["; ".join(facts(op)) + "."])
 
 
