@@ -58,6 +58,7 @@ sanitize:
 
 docs:
 	PYTHONPATH=src $(DEVPY) docs/build.py
+	PYTHONPATH=src $(DEVPY) docs/missing.py
 
 wheel:
 	$(DEVPY) -m pip wheel --no-deps --wheel-dir dist .
