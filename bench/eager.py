@@ -19,7 +19,9 @@ def _tensor(module: Any, shape: tuple[int, ...], dtype: str, grad: bool = False)
     return t.requires_grad_() if grad else t
 
 
-def _add(shape: tuple[int, ...], other: tuple[int, ...], dtype: str, grad: bool) -> Callable[..., Any]:
+def _add(
+    shape: tuple[int, ...], other: tuple[int, ...], dtype: str, grad: bool
+) -> Callable[..., Any]:
     def make(module: Any) -> Callable[[], Any]:
         a, b = _tensor(module, shape, dtype, grad), _tensor(module, other, dtype, grad)
         return lambda: a + b

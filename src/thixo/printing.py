@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from thixo.dtype import bfloat16, bool as bool_, complex64, float32, get_default_dtype, int64
+from thixo.dtype import bfloat16, complex64, float32, get_default_dtype, int64
+from thixo.dtype import bool as bool_
 
 _OPTIONS: dict[str, Any] = {
     "precision": 4,
@@ -13,7 +14,7 @@ _OPTIONS: dict[str, Any] = {
     "linewidth": 80,
     "sci_mode": None,
 }
-_PROFILES = {
+_PROFILES: dict[str, dict[str, Any]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
     "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
     "full": {"precision": 4, "threshold": float("inf"), "edgeitems": 3, "linewidth": 80},
@@ -60,9 +61,7 @@ def tensor_text(self: Any) -> str:
     if array.size == 0 and (array.ndim != 1):
         suffixes.append(f"size={tuple(self.shape)}")
     usual = (get_default_dtype(), int64, bool_)
-    is_usual = self.dtype in usual or (
-        self.dtype is complex64 and get_default_dtype() is float32
-    )
+    is_usual = self.dtype in usual or (self.dtype is complex64 and get_default_dtype() is float32)
     if not is_usual or (array.size == 0 and self.dtype is not get_default_dtype()):
         suffixes.append(f"dtype={self.dtype!r}")
     if self.grad_fn is not None:
@@ -156,7 +155,7 @@ def _float_formatter(flat: np.ndarray) -> Any:
     whole = bool(np.all(finite == np.ceil(finite))) if finite.size else True
     ratio = high / low if low else 1.0
     if whole:
-        powers = high > 1e8 or ratio > 1000 and high >= 1e8
+        powers = high > 1e8 or (ratio > 1000 and high >= 1e8)
     else:
         powers = ratio > 1000 or high > 1e8 or low < 1e-4
     if _OPTIONS["sci_mode"] is not None:

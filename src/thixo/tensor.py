@@ -172,6 +172,14 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray:
         raise _explain(data)
     elif array.dtype.kind == "c" and not dtype.is_complex:
         raise DTypeError(f"tensor: complex numbers do not fit in {dtype}")
+    elif array.dtype.kind in "iu" and dtype.numpy.kind in "iu" and array.size:
+        low, high = int(array.min()), int(array.max())
+        info = np.iinfo(dtype.numpy)
+        if low < info.min or high > info.max:
+            raise ValueRangeError(
+                f"tensor: {low if low < info.min else high} does not fit in {dtype}, which holds "
+                f"{info.min} to {info.max}"
+            )
     with np.errstate(all="ignore"):
         return array if dtype is None else array.astype(dtype.numpy)
 

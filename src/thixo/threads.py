@@ -14,7 +14,7 @@ def get_num_threads() -> int:
     return _core.get_num_threads()
 
 
-def set_num_threads(int: int) -> None:  # noqa: A002  (PyTorch's name for it)
+def set_num_threads(int: int) -> None:
     """Let operations use that many threads.
 
     >>> import thixo as tx

@@ -82,7 +82,9 @@ def _tuple(tensors: Any, op: str, name: str) -> tuple[Tensor, ...]:
     if isinstance(tensors, Tensor):
         return (tensors,)
     if not isinstance(tensors, Sequence):
-        raise ArgumentError(f"{op}: {name} must be a Tensor or a list of them, got {describe(tensors)}")
+        raise ArgumentError(
+            f"{op}: {name} must be a Tensor or a list of them, got {describe(tensors)}"
+        )
     found = tuple(tensors)
     for t in found:
         if not isinstance(t, Tensor):
@@ -104,6 +106,11 @@ def _seeds(roots: tuple[Tensor, ...], given: Any, op: str) -> tuple[Tensor, ...]
                 raise ShapeError(
                     f"{op}: the gradient can only be left out for a result with one element, this is "
                     f"{describe(root)}; reduce it first (sum(), mean()) or pass a gradient"
+                )
+            if root.dtype.is_complex:
+                raise AutogradError(
+                    f"{op}: the gradient can only be left out for a real result, this is "
+                    f"{describe(root)}; take abs() or .real, or pass a gradient"
                 )
             seed = tx.ones_like(root.detach())
         elif not isinstance(seed, Tensor):

@@ -70,7 +70,9 @@ class FunctionCtx:
         """For each result the input it is, written in place, or -1."""
         for t in self._dirty:
             if not any(t is i for i in inputs):
-                raise AutogradError(f"{self._name}: mark_dirty takes inputs of forward, got {describe(t)}")
+                raise AutogradError(
+                    f"{self._name}: mark_dirty takes inputs of forward, got {describe(t)}"
+                )
             if not any(t is o for o in outputs):
                 raise AutogradError(
                     f"{self._name}: forward changed its input {describe(t)} in place and marked it "
@@ -173,9 +175,7 @@ class Function:
         )
         dirty = ctx._written(outputs, inputs)
         ctx._node = node
-        which = tuple(
-            next((i for i, o in enumerate(outputs) if o is t), -1) for t in ctx._to_save
-        )
+        which = tuple(next((i for i, o in enumerate(outputs) if o is t), -1) for t in ctx._to_save)
         _core.save_function(node, ctx._to_save, which)
         _core.attach_function(node, outputs, differentiable, dirty)
         ctx._to_save = ()
@@ -206,7 +206,9 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not recorded and not (_core.is_grad_enabled() and any(ctx.needs_input_grad)):
             return made
         outputs = made if isinstance(made, tuple) else (made,)
-        marked = tuple(_Refuse.apply(ctx._name, *grads, g) if isinstance(g, Tensor) else g for g in outputs)
+        marked = tuple(
+            _Refuse.apply(ctx._name, *grads, g) if isinstance(g, Tensor) else g for g in outputs
+        )
         return marked if isinstance(made, tuple) else marked[0]
 
     return wrapped

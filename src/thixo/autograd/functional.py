@@ -14,7 +14,11 @@ Inputs = Any  # a Tensor or a tuple of them
 
 
 def vjp(
-    func: Function, inputs: Inputs, v: Inputs = None, create_graph: bool = False, strict: bool = False
+    func: Function,
+    inputs: Inputs,
+    v: Inputs = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """func(inputs), and the product of `v` with its Jacobian.
 
@@ -31,7 +35,11 @@ def vjp(
 
 
 def jvp(
-    func: Function, inputs: Inputs, v: Inputs = None, create_graph: bool = False, strict: bool = False
+    func: Function,
+    inputs: Inputs,
+    v: Inputs = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """func(inputs), and the product of its Jacobian with `v`.
 
@@ -105,7 +113,11 @@ def hessian(
 
 
 def vhp(
-    func: Function, inputs: Inputs, v: Inputs = None, create_graph: bool = False, strict: bool = False
+    func: Function,
+    inputs: Inputs,
+    v: Inputs = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """func(inputs), and the product of `v` with its Hessian.
 
@@ -125,7 +137,11 @@ def vhp(
 
 
 def hvp(
-    func: Function, inputs: Inputs, v: Inputs = None, create_graph: bool = False, strict: bool = False
+    func: Function,
+    inputs: Inputs,
+    v: Inputs = None,
+    create_graph: bool = False,
+    strict: bool = False,
 ) -> tuple[Any, Any]:
     """func(inputs), and the product of its Hessian with `v`; the Hessian is symmetric.
 

@@ -38,7 +38,7 @@ def bind(op: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...
         args = (*args[:keep], tuple(args[keep:]))
     given = dict(zip((p.name for p in positional), args, strict=False))
     for name, value in kwargs.items():
-        if op.sig.index(name) < 0 or name in given:
+        if op.sig.place(name) < 0 or name in given:
             problem = "twice" if name in given else "but has no such parameter"
             raise ArgumentError(f"{op.full_name}: got {name!r} {problem}: {op.sig.text}")
         given[name] = value

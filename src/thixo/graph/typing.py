@@ -27,7 +27,7 @@ class PointwiseType(NamedTuple):
 def promoted_params(op: Any) -> tuple[int, ...]:
     """The parameters whose types decide what a pointwise operator computes in."""
     if op.promotes is not None:
-        return tuple(op.sig.index(name) for name in op.promotes)
+        return tuple(op.sig.place(name) for name in op.promotes)
     return tuple(i for i, p in enumerate(op.sig.params) if p.kind in ("tensor", "operand"))
 
 

@@ -127,7 +127,9 @@ def _declare(cls: type[Op]) -> None:
     cls.full_name = f"{cls.namespace}.{cls.sig.name}" if cls.namespace else cls.sig.name
     if cls.method is None:
         first = cls.sig.params[0] if cls.sig.params else None
-        cls.method = cls.namespace == "" and first is not None and first.kind in ("tensor", "operand")
+        cls.method = (
+            cls.namespace == "" and first is not None and first.kind in ("tensor", "operand")
+        )
     cls.operator = _operator(cls, cls.sig, cls.kind, rules)
     _enter(cls, cls.full_name, where)
 
@@ -140,9 +142,7 @@ def _enter(cls: type[Op], name: str, where: str) -> None:
 
 
 def _operator(cls: type[Op], sig: Signature, kind: str, rules: tuple[Any, ...]) -> Any:
-    result_type = None
-    if len(sig.outputs) > 1:
-        result_type = namedtuple(sig.name, sig.outputs)  # type: ignore[misc]
+    result_type = namedtuple(sig.name, sig.outputs) if len(sig.outputs) > 1 else None  # type: ignore[misc]
     return _core.Operator(
         name=sig.name,
         full_name=cls.full_name,
@@ -183,7 +183,7 @@ def _promotes(cls: type[Op], sig: Signature) -> tuple[int, ...]:
     names = getattr(cls, "promotes", None)
     if names is None:
         return tuple(i for i, p in enumerate(sig.params) if p.kind in ("tensor", "operand"))
-    return tuple(sig.index(n) for n in names)
+    return tuple(sig.place(n) for n in names)
 
 
 # ---- gradient rules: a rule's own argument names say what the tape must keep
@@ -215,12 +215,12 @@ def _sources(cls: type[Op], rule: Callable[..., Any]) -> tuple[tuple[str, int], 
             found.append(("needs", 0))
         elif name.startswith("g_") and name[2:] in outputs:
             found.append(("grad", outputs.index(name[2:])))
-        elif sig.index(name) >= 0:
-            found.append(("input", sig.index(name)))
+        elif sig.place(name) >= 0:
+            found.append(("input", sig.place(name)))
         elif name in outputs:
             found.append(("output", outputs.index(name)))
-        elif name.endswith("_type") and sig.index(name[:-5]) >= 0:
-            found.append(("type", sig.index(name[:-5])))
+        elif name.endswith("_type") and sig.place(name[:-5]) >= 0:
+            found.append(("type", sig.place(name[:-5])))
         else:
             raise DeclarationError(
                 f"operator {sig.name}: gradient rule asks for {name!r}, which is no gradient, "

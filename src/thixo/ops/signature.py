@@ -1,11 +1,11 @@
 """The one-line signature language of the operator table.
 
-    sum(input, dim: ints? = None, keepdim: bool = False, *, dtype: dtype? = None) -> y
-    transpose(input, dim0: int, dim1: int) -> input          the result aliases `input`
-    copy_(input!, src: operand) -> input!                     `input` is written and returned
-    permute(input, dims: ints...) -> input                    also callable as permute(x, 2, 0, 1)
-    topk(input, k: int, ...) -> (values, indices)             several results
-    unbind(input, dim: int = 0) -> tensors                    a list whose length the shapes decide
+sum(input, dim: ints? = None, keepdim: bool = False, *, dtype: dtype? = None) -> y
+transpose(input, dim0: int, dim1: int) -> input          the result aliases `input`
+copy_(input!, src: operand) -> input!                     `input` is written and returned
+permute(input, dims: ints...) -> input                    also callable as permute(x, 2, 0, 1)
+topk(input, k: int, ...) -> (values, indices)             several results
+unbind(input, dim: int = 0) -> tensors                    a list whose length the shapes decide
 """
 
 import ast
@@ -80,7 +80,7 @@ class Signature(NamedTuple):
         """Whether the number of results depends on the arguments."""
         return self.outputs == ("tensors",)
 
-    def index(self, name: str) -> int:
+    def place(self, name: str) -> int:
         """The position of a parameter, -1 if there is none of that name."""
         return next((i for i, p in enumerate(self.params) if p.name == name), -1)
 
