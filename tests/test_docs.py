@@ -168,3 +168,10 @@ def test_files_that_are_named_exist(page):
     named = re.findall(r"`((?:src|docs|tests|tools|bench|examples)/[\w./-]+)`", page.read_text())
     gone = [name for name in named if not (ROOT / name).exists()]
     assert not gone, f"{page.name} names {gone}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names.get)
+def test_commands_exist(page):
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    named = set(re.findall(r"^make ([a-z-]+)|`make ([a-z-]+)", page.read_text(), re.M))
+    assert {a or b for a, b in named} <= targets
