@@ -25,6 +25,8 @@ NAMESPACES = {
     "linalg": "linalg",
     "fft": "fft",
     "special": "special",
+    "masked": "masked",
+    "signal.windows": "signal/windows",
     "nn.functional": "nn/functional",
 }
 
