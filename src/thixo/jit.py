@@ -68,7 +68,6 @@ def trace(
         result = f(*tree_unflatten(tree, symbolic))
         returned, output_tree = tree_flatten(result)
         outputs = [_output(tracer, leaf) for leaf in returned]
-        _refuse_gradients_left(tracer)
     graph, replaced = unify_sizes(tracer.finish())
     outputs = [
         o._replace(value=o.value.substitute(replaced)) if isinstance(o.value, Dim) else o
@@ -86,17 +85,6 @@ def _output(tracer: Trace, leaf: Any) -> Output:
         return Output(None, leaf)
     tracer.output(leaf)
     return Output(len(tracer.graph.outputs) - 1, None)
-
-
-def _refuse_gradients_left(tracer: Trace) -> None:
-    for tensor, value in tracer.constants.values():
-        grad = tensor.grad if tensor.is_leaf else None
-        if grad is not None and grad._value is not None:
-            tensor.grad = None
-            raise TraceError(
-                f"jit.trace: backward() left a gradient in {value}, which is captured; a graph cannot do "
-                "that: take gradients with tx.autograd.grad and return them"
-            )
 
 
 # ---- names and types of inputs

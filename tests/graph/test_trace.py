@@ -186,6 +186,15 @@ def test_backward_into_a_captured_tensor_is_refused():
     with pytest.raises(TraceError, match="left a gradient in"):
         tx.jit.trace(f, tx.ones(3))
     assert weight.grad is None
+    weight.grad = tx.tensor([1.0, 2.0, 3.0])
+
+    def g(x):
+        f(x)
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError):
+        tx.jit.trace(g, tx.ones(3))
+    assert weight.grad.tolist() == [1, 2, 3]
 
 
 def test_gradients_flow_through_a_traced_function():

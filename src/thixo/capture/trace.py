@@ -55,6 +55,7 @@ class Trace:
         self.constants: dict[int, tuple[Any, Value]] = {}  # id -> the captured tensor, its value
         self.names: dict[int, str] = {}  # id of a tensor -> what it is called if captured
         self.aliases = Aliases(self)
+        self._gradients: dict[Value, Any] = {}  # the .grad captured tensors had
         self._own: set[Value] = set()
         self._ungraded: set[Value] = set()  # made where gradients were off
         self._detached: dict[Value, Value] = {}
@@ -83,6 +84,12 @@ class Trace:
         _active.stack.pop()
         self._guards.__exit__(kind, error, traceback)
         self._record_mutations()
+        left = self._take_back_gradients()
+        if left is not None and error is None:
+            raise TraceError(
+                f"trace: backward() left a gradient in {left}, which is captured; a graph cannot do that: "
+                "take gradients with tx.autograd.grad and return them"
+            )
 
     def _record_mutations(self) -> None:
         # A captured tensor that was written denotes its new value until here; the data never changed.
@@ -93,6 +100,16 @@ class Trace:
         for tensor, value in zip(self.inputs, self.graph.inputs, strict=True):
             if tensor._value is not value:
                 self.graph.mutations[value] = tensor._value
+
+    def _take_back_gradients(self) -> Value | None:
+        """Captured tensors get the .grad they had; one whose .grad was written, if any."""
+        found = None
+        for tensor, value in self.constants.values():
+            grad = tensor.grad if tensor.is_leaf else None
+            if grad is not None and grad._value is not None:
+                tensor.grad = self._gradients.get(value)
+                found = value
+        return found
 
     # ---- the border of the graph
 
@@ -122,6 +139,8 @@ class Trace:
             value = self.graph.constant(wish, tensor)
             self._own.add(value)
             self.constants[id(tensor)] = (tensor, value)
+            if tensor.requires_grad and tensor.is_leaf:
+                self._gradients[value] = tensor.grad
             return value
         return known[1]
 
