@@ -56,7 +56,10 @@ lint:
 sanitize:
 	$(DEVPY) tools/sanitize.py
 
+# All that is written from the operator table: its index, type stubs, the reference, the list of what is missing.
 docs:
+	PYTHONPATH=src $(DEVPY) -W ignore -m thixo.ops.build_index
+	PYTHONPATH=src $(DEVPY) tools/build_stubs.py
 	PYTHONPATH=src $(DEVPY) docs/build.py
 	PYTHONPATH=src $(DEVPY) docs/missing.py
 
