@@ -160,7 +160,7 @@ def index(by_file: dict[str, list[Any]]) -> str:
         "",
         f"Thixo has {count} operators. Each is one class, in the file its group names: the declaration is the",
         "documentation. `make docs` writes pages from them beside this one, with signature, example, dtypes and",
-        "flags; `help(tx.softmax)` shows the same in a session. Names that end in `_`, written in place, are not",
+        "flags; `help(tx.softmax)` shows the same. Names that end in `_`, written in place, are not",
         "listed; nor are the other names that some have.",
     ]
     for namespace, title in NAMESPACES.items():
