@@ -147,6 +147,13 @@ class MedianDim(Op):
     bad = _median_bad
 
 
+def _nanmedian_gradient(g, input, values, indices, dim, keepdim):
+    if dim is None:  # a NaN attains the median only where there is nothing else
+        attains = tx.logical_or(tx.eq(input, values), tx.ne(values, values))
+        return tx.where(attains, g / attains.sum(), 0)
+    return place(g, indices, input.shape, dim, keepdim)
+
+
 class NanmedianDim(Op):
     """The median of what is not NaN along an axis (of all, without one), and where it is.
 
@@ -166,7 +173,7 @@ class NanmedianDim(Op):
         return _median_kernel(input, dim, keepdim, _nanmedian_rank)
 
     def vjp(g_values, input, values, indices, dim, keepdim):
-        return _median_gradient(g_values, input, values, indices, dim, keepdim)
+        return _nanmedian_gradient(g_values, input, values, indices, dim, keepdim)
 
     def reference(input, dim, keepdim):
         return _both(input, dim, keepdim, _ranked(_nanmedian_position))
