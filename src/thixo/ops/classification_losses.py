@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 
 from thixo.dtype import FLOATS, int64, uint8
-from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
+from thixo.errors import (
+    ArgumentError,
+    DTypeError,
+    IndexOutOfRange,
+    ShapeError,
+    ValueRangeError,
+    describe,
+)
 from thixo.ops import loss_references as slow
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
@@ -42,7 +49,14 @@ def _nll(op: str, scores: Any, target: Any, weight: Any, ignore_index: int) -> t
     axis = 1 if scores.ndim > 1 else 0
     ignored = target == ignore_index
     right = tx.where(ignored, 0, target.to(int64))
-    picked = scores.gather(axis, right.unsqueeze(axis)).squeeze(axis)
+    try:
+        picked = scores.gather(axis, right.unsqueeze(axis)).squeeze(axis)
+    except IndexOutOfRange:
+        raise IndexOutOfRange(
+            f"{op}: target holds classes {right.min().item()} to {right.max().item()}, but input is "
+            f"{describe(scores)}: classes are 0 to {scores.shape[axis] - 1}, and ignore_index is "
+            f"{ignore_index}"
+        ) from None
     if weight is None:
         weights = tx.where(ignored, 0.0, tx.ones_like(picked))
     else:
@@ -87,7 +101,7 @@ class NllLoss(Composite):
         yield Bad(Sample(x, s.ints(3, high=3)), ShapeError, "target's shape must be [2]")
         yield Bad(Sample(x, s.real(2, dtype=FLOATS[2])), DTypeError, "class numbers must be int64")
         yield Bad(Sample(x, s.ints(2, high=3), s.real(2)), ShapeError, "weight")
-        yield Bad(Sample(x, s.ints(2, low=5, high=6)), IndexError, "")
+        yield Bad(Sample(x, s.ints(2, low=5, high=6)), IndexError, "target holds classes 5 to 5")
 
 
 class CrossEntropy(Composite):
@@ -163,7 +177,7 @@ class CrossEntropy(Composite):
             Sample(x, s.ints(2, high=3), label_smoothing=2.0), ValueRangeError, "between 0 and 1"
         )
         yield Bad(Sample(x, s.ints(2, high=3), s.real(2)), ShapeError, "weight")
-        yield Bad(Sample(x, s.ints(2, low=5, high=6)), IndexError, "")
+        yield Bad(Sample(x, s.ints(2, low=5, high=6)), IndexError, "target holds classes 5 to 5")
 
 
 class LinearCrossEntropy(Composite):
