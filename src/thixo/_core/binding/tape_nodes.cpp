@@ -171,7 +171,11 @@ struct WriteNode final : Node {
   Ref<Node> inner;   // the operation
   size_t window = 0;  // which of its edges was the window's old value; here the base's comes first, then the others
   std::string name() const override { return "CopySlices"; }
-  void release_saved() override { inner->release_saved(); }
+  // With create_graph, what the operation kept of its result is computed by the operation: then it is a node
+  // of the tape in its own right, runs after this one (it is older) and lets go of what it kept itself.
+  void release_saved() override {
+    if (is_unique(inner.get())) inner->release_saved();
+  }
   void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
     Object read = Object::own(windows("read")), write = Object::own(windows("write"));
     Object g = Object::own(wrap(gradients[0]));
