@@ -263,7 +263,7 @@ PyObject* backward_scalar(PyObject*, PyObject* root) {
     if (!t->requires_grad() && !current_grad_fn(t))
       raise(ErrorKind::Autograd, "backward: " + describe(*t) +
                                      " does not require grad and was not computed from anything that does");
-    if (t->symbolic() || t->numel != 1) return Py_NewRef(Py_False);
+    if (t->symbolic() || t->numel != 1 || is_complex(t->dtype)) return Py_NewRef(Py_False);
     Ref<Tensor> one = empty(t->sizes, t->dtype);
     Number n;
     n.category = DType::I64;
