@@ -92,7 +92,7 @@ def grid(index: np.ndarray, dim: int) -> tuple[np.ndarray, ...]:
 
 def add_lines(target: np.ndarray, index: np.ndarray, lines: np.ndarray) -> None:
     """target[index] += lines along the first axis, repeated indices added one after the other."""
-    if index.size == 0:
+    if lines.size == 0:
         return
     order = np.argsort(index, kind="stable")
     places, starts = np.unique(index[order], return_index=True)

@@ -221,7 +221,8 @@ class IndexSet(Op):
         lines = np.broadcast_to(values, (*places[0].shape, *y.shape[len(places) :]))
         lines = lines.reshape(places[0].size, *y.shape[len(places) :])
         flat = np.ravel_multi_index([p.ravel() for p in places], y.shape[: len(places)])
-        add_lines(y.reshape(-1, *y.shape[len(places) :]) if y.size else y, flat, lines)
+        if y.size:
+            add_lines(y.reshape(-1, *y.shape[len(places) :]), flat, lines)
         return y
 
     def vjp_input(g, indices, values_type, accumulate, axes):

@@ -275,6 +275,7 @@ class IndexGet(Op):
         yield Sample(s.real(s.n, s.m), [s.ints(s.k, 1, high=s.n), s.ints(s.b, high=s.m)])
         yield Sample(s.real(s.n, s.m, s.k), [s.ints(high=s.n), s.ints(2, high=s.m)])
         yield Sample(s.real(s.n, s.m), [s.ints(0)])
+        yield Sample(s.real(s.n, s.m, 0), [s.ints(2, high=s.n), s.ints(2, high=s.m)])
 
     def bad(s):
         yield Bad(Sample(s.real(2), [s.array([2], int64)]), IndexOutOfRange, "index 2 is out")
