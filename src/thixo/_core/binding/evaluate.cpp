@@ -51,6 +51,8 @@ void check_arguments(const Operator& op, PyObject* const* slots) {
 
 namespace {
 
+constexpr int kMaxOperands = 3;  // of native loops
+
 struct Operand {
   Tensor* tensor = nullptr;
   Ref<Tensor> converted;
@@ -145,7 +147,7 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
     tensors_only = tensors_only && takes_part;
   }
 
-  Loop loop = tensors_only ? op.loops[code(compute)] : nullptr;
+  Loop loop = tensors_only && count <= kMaxOperands ? op.loops[code(compute)] : nullptr;
   if (loop) {  // the native loops know the defaults of further arguments only
     for (size_t i = 0; loop && i < op.params.size(); ++i) {
       const Param& p = op.params[i];
@@ -178,8 +180,8 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
       simple = simple && ((o.tensor->sizes == sizes && o.tensor->is_contiguous()) || o.tensor->numel == 1);
     }
     if (simple && out->numel < kLongWork) {
-      char* pointers[kMaxParams];
-      int64_t strides[kMaxParams];
+      char* pointers[kMaxOperands + 1];
+      int64_t strides[kMaxOperands + 1];
       for (int i = 0; i < count; ++i) {
         Operand& o = operands[i];
         pointers[i] = o.tensor ? o.tensor->data() : o.element;
@@ -189,8 +191,8 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
       strides[count] = item_size(result);
       loop(pointers, strides, out->numel);
     } else {
-      Array arrays[kMaxParams];
-      Dims bytes[kMaxParams];
+      Array arrays[kMaxOperands + 1];
+      Dims bytes[kMaxOperands + 1];
       for (int i = 0; i < count; ++i) {
         Operand& o = operands[i];
         if (o.tensor) {
