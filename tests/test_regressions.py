@@ -3,7 +3,7 @@
 import pytest
 
 import thixo as tx
-from thixo.errors import AutogradError, IndexOutOfRange, ValueRangeError
+from thixo.errors import AutogradError, IndexOutOfRange, ShapeError, ValueRangeError
 
 NAN = float("nan")
 
@@ -56,3 +56,19 @@ def test_gradients_of_index_arrays_around_an_empty_slice():
     x[1:0, None, -2:, tx.tensor([-2])].sum().backward()
     assert x.grad.shape == x.shape
     assert not x.grad.any()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tx.zeros(2**63),
+        lambda: tx.zeros(2**70),
+        lambda: tx.empty(2**62),
+        lambda: tx.eye(2**40),
+        lambda: tx.arange(2**62),
+        lambda: tx.linspace(0, 1, 2**62),
+    ],
+)
+def test_sizes_beyond_any_memory_are_refused_by_name(make):
+    with pytest.raises(ShapeError, match="does not fit in 64 bits"):
+        make()

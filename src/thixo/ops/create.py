@@ -253,8 +253,9 @@ class Arange(Creation):
                 f"arange: steps of {step} do not lead from {start} to {end}; step needs the other sign"
             )
         if is_whole(start):
-            return Spec((-((start - end) // step),), dtype or int64)
-        return Spec((math.ceil((end - start) / step),), dtype or get_default_dtype())
+            return Spec(check_size("arange", (-((start - end) // step),)), dtype or int64)
+        size = check_size("arange", (math.ceil((end - start) / step),))
+        return Spec(size, dtype or get_default_dtype())
 
     def kernel(start=None, end=None, step=1, dtype=None, *options):
         start, end, step = arange_bounds(start, end, step, dtype)
@@ -342,7 +343,9 @@ class Linspace(Creation):
 
     def infer(start, end, steps, dtype=None, layout=None, device=None, *options):
         check_options("linspace", device, layout)
-        return Spec((steps,), space_type("linspace", start, end, steps, dtype))
+        return Spec(
+            check_size("linspace", (steps,)), space_type("linspace", start, end, steps, dtype)
+        )
 
     def kernel(start, end, steps, dtype=None, *options):
         return spaced(start, end, steps, dtype is not None and dtype.is_integer)
@@ -379,7 +382,9 @@ class Logspace(Creation):
 
     def infer(start, end, steps, base=10.0, dtype=None, layout=None, device=None, *options):
         check_options("logspace", device, layout)
-        return Spec((steps,), space_type("logspace", start, end, steps, dtype))
+        return Spec(
+            check_size("logspace", (steps,)), space_type("logspace", start, end, steps, dtype)
+        )
 
     def kernel(start, end, steps, base=10.0, dtype=None, *options):
         exponents = spaced(start, end, steps, False)

@@ -1,11 +1,14 @@
 """The options that all operators that make tensors share."""
 
+import math
 from typing import Any
 
 from thixo.device import as_device
 from thixo.dtype import DType, get_default_dtype
-from thixo.errors import ArgumentError, DTypeError, ValueRangeError
+from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError
 from thixo.shape import Dim, shape_text
+
+MOST_ELEMENTS = 2**59  # of 16 bytes each
 
 
 def check_options(operation: str, device: Any = None, layout: Any = None) -> None:
@@ -27,9 +30,14 @@ def check_memory_format(operation: str, memory_format: Any) -> None:
 
 
 def check_size(operation: str, size: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A shape without negative sizes."""
-    if any(not isinstance(n, Dim) and n < 0 for n in size):
+    """A shape without negative sizes, of no more elements than memory can have."""
+    known = [n for n in size if not isinstance(n, Dim)]
+    if any(n < 0 for n in known):
         raise ValueRangeError(f"{operation}: sizes cannot be negative, got {shape_text(size)}")
+    if math.prod(n for n in known if n) > MOST_ELEMENTS:
+        raise ShapeError(
+            f"{operation}: the size of {shape_text(size)} in bytes does not fit in 64 bits"
+        )
     return tuple(size)
 
 
