@@ -123,6 +123,8 @@ PyObject* become(PyObject*, PyObject* args) {
     PyObject *tensor, *other;
     if (!PyArg_ParseTuple(args, "O!O", tensor_type, &tensor, &other)) throw PythonError();
     Tensor& t = *tensor_of(tensor);
+    if (other != Py_None && !is_tensor(other))
+      raise(ErrorKind::Argument, "become: a Tensor or None is needed, got " + type_name(other));
     Ref<Tensor> from = other == Py_None ? Ref<Tensor>() : ref_of(other);
     t.value = from ? from->value : Ref<External>();
     Ref<Node> fn = from ? current_grad_fn(from) : Ref<Node>();
