@@ -31,7 +31,7 @@ class Relu(Pointwise):
     def vjp(g, y):
         return tx.where(y <= 0, 0, g)
 
-    reference = elementwise(lambda a: a if a > 0 or is_nan(a) else type(a)(0))
+    reference = elementwise(lambda a: a if a >= 0 or is_nan(a) else type(a)(0))
     samples = unary_samples(avoid=(0,))
 
 

@@ -34,7 +34,7 @@ class Elu(Pointwise):
         return tx.where(input > 0, g, g * alpha * tx.exp(tx.clamp_max(input, 0)))
 
     def reference(input, alpha):
-        return elementwise(lambda a: a if a > 0 else alpha * (math.exp(a) - 1))(input)
+        return elementwise(lambda a: a if a >= 0 else alpha * (math.exp(a) - 1))(input)
 
     samples = unary_samples(avoid=(0,), options=({}, {"alpha": 0.5}))
 
@@ -63,7 +63,7 @@ class Celu(Pointwise):
         return tx.where(input > 0, g, g * tx.exp(tx.clamp_max(input, 0) / alpha))
 
     def reference(input, alpha):
-        return elementwise(lambda a: a if a > 0 else alpha * (math.exp(a / alpha) - 1))(input)
+        return elementwise(lambda a: a if a >= 0 else alpha * (math.exp(a / alpha) - 1))(input)
 
     samples = unary_samples(avoid=(0,), options=({}, {"alpha": 0.5}))
 
@@ -91,7 +91,9 @@ class Selu(Pointwise):
         low = SELU_ALPHA * tx.exp(tx.clamp_max(input, 0))
         return g * (SELU_SCALE * tx.where(input > 0, 1, low))
 
-    reference = elementwise(lambda a: SELU_SCALE * (a if a > 0 else SELU_ALPHA * (math.exp(a) - 1)))
+    reference = elementwise(
+        lambda a: SELU_SCALE * (a if a >= 0 else SELU_ALPHA * (math.exp(a) - 1))
+    )
     samples = unary_samples(avoid=(0,))
 
 
@@ -138,7 +140,7 @@ class Mish(Pointwise):
         t = tx.tanh(tx.nn.functional.softplus(input))
         return g * (t + input * (1 - t * t) * tx.sigmoid(input))
 
-    reference = elementwise(lambda a: a * math.tanh(math.log1p(math.exp(a))))
+    reference = elementwise(lambda a: a * math.tanh(math.log1p(math.exp(min(a, 700.0)))))
     samples = unary_samples(low=-4, high=4)
 
 
@@ -237,7 +239,9 @@ class Logsigmoid(Pointwise):
     def vjp(g, input):
         return g * tx.sigmoid(-input)
 
-    reference = elementwise(lambda a: -math.log1p(math.exp(-a)))
+    reference = elementwise(
+        lambda a: 0.0 - math.log1p(math.exp(-a)) if a > 0 else a - math.log1p(math.exp(a))
+    )
     samples = unary_samples(low=-4, high=4)
 
 

@@ -183,15 +183,22 @@ class TrueDivide(Pointwise):
     def vjp_other(g, input, other):
         return -g * conj((input / other) / other)
 
-    reference = elementwise(lambda a, b: a / b if b else _by_zero(a))
+    reference = elementwise(lambda a, b: _quotient(a, b))
 
     def samples(s):
         yield from binary_samples(other_nonzero=True)(s)
         yield Sample(3, _nonzero(s, s.n))
 
 
-def _by_zero(a):
-    return math.nan if a == 0 or is_nan(a) or isinstance(a, complex) else math.copysign(math.inf, a)
+def _quotient(a, b):
+    """One number over another; over a zero infinity with the sign of both, or NaN."""
+    return a / b if b else _by_zero(a, b)
+
+
+def _by_zero(a, b):
+    if a == 0 or is_nan(a) or isinstance(a, complex) or isinstance(b, complex):
+        return math.nan
+    return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
 class Div(Composite):
@@ -251,7 +258,7 @@ class FloorDivide(Pointwise):
     def vjp_other(g):
         return tx.zeros_like(g)
 
-    reference = elementwise(lambda a, b: a // b if b else _by_zero(a))
+    reference = elementwise(lambda a, b: a // b if b else _by_zero(a, b))
 
     samples = binary_samples(other_nonzero=True)
 
@@ -281,7 +288,10 @@ class TruncDivide(Pointwise):
             if not isinstance(a, float) and not isinstance(b, float):
                 whole = abs(a) // abs(b)
                 return whole if (a < 0) == (b < 0) else -whole
-            return float(math.trunc(a / b)) if b else _by_zero(a)
+            exact = _quotient(a, b)
+            if not math.isfinite(exact):
+                return exact
+            return math.copysign(exact - math.fmod(exact, 1.0), exact)
 
         return elementwise(quotient)(input, other)
 
@@ -411,7 +421,7 @@ class Addcdiv(Pointwise):
         return -g * conj(value * tensor1 / (tensor2 * tensor2))
 
     def reference(input, tensor1, tensor2, value):
-        return elementwise(lambda a, b, c: a + value * (b / c))(input, tensor1, tensor2)
+        return elementwise(lambda a, b, c: a + _quotient(value * b, c))(input, tensor1, tensor2)
 
     def samples(s):
         yield Sample(s.real(s.n, s.m), s.real(s.n, s.m), _nonzero(s, s.n, s.m))

@@ -95,7 +95,7 @@ class Le(Pointwise):
     def scalar(k, input, other):
         return input <= other
 
-    reference = elementwise(lambda a, b: b - a >= 0)
+    reference = elementwise(lambda a, b: a == b or b - a > 0)
     samples = binary_samples()
 
 
@@ -137,7 +137,7 @@ class Ge(Pointwise):
     def scalar(k, input, other):
         return input >= other
 
-    reference = elementwise(lambda a, b: a - b >= 0)
+    reference = elementwise(lambda a, b: a == b or a - b > 0)
     samples = binary_samples()
 
 

@@ -7,7 +7,7 @@ from thixo.dtype import COMPLEX, FLOATS, INTEGERS, complex128, float64
 from thixo.errors import ArgumentError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Pointwise
-from thixo.ops.references import elementwise
+from thixo.ops.references import elementwise, real_or_complex
 from thixo.ops.rules import conj, is_complex, is_tensor
 from thixo.ops.samples import Bad, Sample, binary_samples, unary_samples
 
@@ -22,7 +22,13 @@ def _power(base, exponent):
         return cmath.exp(exponent * cmath.log(base))
     if isinstance(base, int) and isinstance(exponent, int):
         return base**exponent
-    return math.pow(base, exponent)
+    try:
+        return math.pow(base, exponent)
+    except (OverflowError, ValueError):
+        if base < 0 and exponent % 1 != 0:
+            return math.nan
+        # too large, or a negative power of zero: an odd power keeps the sign of its base
+        return math.copysign(math.inf, base if exponent % 2 == 1 else 1.0)
 
 
 class Pow(Pointwise):
@@ -175,6 +181,10 @@ class Sqrt(Pointwise):
     samples = unary_samples(low=0.1, high=5)
 
 
+def _inverse(a):
+    return 1 / a if a else math.copysign(math.inf, a)
+
+
 class Rsqrt(Pointwise):
     """One over the square root.
 
@@ -192,7 +202,7 @@ class Rsqrt(Pointwise):
     def vjp(g, y):
         return g * (-0.5 * (y * y * y).conj())
 
-    reference = elementwise(lambda a: 1 / (a**0.5) if a or isinstance(a, complex) else math.inf)
+    reference = real_or_complex(lambda a: _inverse(math.sqrt(a)), lambda z: 1 / cmath.sqrt(z))
     samples = unary_samples(low=0.1, high=5)
 
 
@@ -213,7 +223,7 @@ class Reciprocal(Pointwise):
     def vjp(g, y):
         return -g * (y * y).conj()
 
-    reference = elementwise(lambda a: 1 / a if a or isinstance(a, complex) else math.inf)
+    reference = real_or_complex(lambda a: _inverse(a), lambda z: 1 / z)
     samples = unary_samples(low=0.2, high=4)
 
 

@@ -20,8 +20,14 @@ def _steps(s):
 
 
 def _whole(fn):
-    """The rounding of one number; infinities and NaN stay."""
-    return elementwise(lambda a: type(a)(fn(a)) if math.isfinite(a) else a)
+    """The rounding of one number; infinities and NaN stay, and a zero has the number's sign."""
+
+    def rounded(a):
+        if isinstance(a, int) or not math.isfinite(a):
+            return a
+        return math.copysign(fn(a), a)
+
+    return elementwise(rounded)
 
 
 class Floor(Pointwise):
@@ -148,7 +154,7 @@ class Frac(Pointwise):
     def vjp(g):
         return g
 
-    reference = elementwise(lambda a: math.fmod(a, 1.0))
+    reference = elementwise(lambda a: math.fmod(a, 1.0) + 0.0)  # no -0.0
     samples = _steps
 
 

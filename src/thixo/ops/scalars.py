@@ -98,12 +98,12 @@ class NumPyScalars:
         return np.where(condition, x, y)
 
     def maximum(self, x: Array, y: Array) -> Array:
-        """The larger; NaN if either is."""
-        return np.maximum(x, y)
+        """The larger; NaN if either is; x where both are zero, whatever their signs."""
+        return np.maximum(y, x)  # vector units give the second of two zeros
 
     def minimum(self, x: Array, y: Array) -> Array:
-        """The smaller; NaN if either is."""
-        return np.minimum(x, y)
+        """The smaller; NaN if either is; x where both are zero, whatever their signs."""
+        return np.minimum(y, x)
 
     def fmax(self, x: Array, y: Array) -> Array:
         """The larger; the other one where one is NaN."""
@@ -224,7 +224,9 @@ class NumPyScalars:
         y = np.expm1(x)
         if _kind(x) != "c":
             return y
-        return np.where(np.isfinite(x), y, np.exp(x) - 1)  # at infinities NumPy multiplies 0 and inf
+        return np.where(
+            np.isfinite(x), y, np.exp(x) - 1
+        )  # at infinities NumPy multiplies 0 and inf
 
     def log(self, x: Array) -> Array:
         return np.log(x)

@@ -30,7 +30,7 @@ class Neg(Pointwise):
     def vjp(g):
         return -g
 
-    reference = elementwise(lambda a: 0 - a)
+    reference = elementwise(lambda a: -a)
     samples = unary_samples()
 
 

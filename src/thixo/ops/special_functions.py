@@ -199,7 +199,9 @@ class Lgamma(Pointwise):
     def vjp(g, input):
         return g * tx.digamma(input)
 
-    reference = from_scipy("special.gammaln")
+    reference = elementwise(
+        lambda a: math.inf if a == -math.inf or (a <= 0 and a % 1 == 0) else math.lgamma(a)
+    )
     samples = unary_samples(low=0.2, high=6)
 
 
@@ -228,7 +230,7 @@ class Digamma(Pointwise):
         def of(a):
             if a == 0:
                 return math.copysign(math.inf, -math.copysign(1.0, a))
-            return math.nan if a < 0 and a == int(a) else float(psi(a))
+            return math.nan if a == -math.inf or (a < 0 and a % 1 == 0) else float(psi(a))
 
         return elementwise(of)(input)
 

@@ -154,10 +154,11 @@ double polygamma(double n, double x) {
 
 double zeta(double s, double q) {
   if (s == 1) return kInf;
-  if (!(s > 1) || std::isnan(q) || std::isinf(s)) return kNaN;
+  if (!(s > 1) || std::isnan(q)) return kNaN;
+  if (q > 0 && s > 1e6) return std::pow(q, -s);  // the other terms are below rounding
   if (q > 0) return std::isinf(q) ? 0 : hurwitz(s, q);
   if (is_integer(q)) return kInf;
-  if (!is_integer(s)) return kNaN;
+  if (!is_integer(s) || std::isinf(s)) return kNaN;
   // the terms with negative base, from |q| down to its fraction, and then those from 1 - fraction on
   const double fraction = -q - std::floor(-q);
   const double below = hurwitz(s, fraction) - hurwitz(s, 1 - q);

@@ -144,12 +144,15 @@ double bessel_j1(double x) {
 double bessel_y0(double x) {
   if (!(x > 0)) return x == 0 ? -kInf : kNaN;
   if (x > 8) return far0(x).y;
-  return 2 / kPi * std::log(x / 2) * bessel_j0(x) + chebyshev(kY0Near, x * x / 32 - 1);
+  // half of the least number is 0, whose logarithm is infinite
+  const double log_half = x < 1e-300 ? std::log(x) - std::log(2.0) : std::log(x / 2);
+  return 2 / kPi * log_half * bessel_j0(x) + chebyshev(kY0Near, x * x / 32 - 1);
 }
 
 double bessel_y1(double x) {
   if (!(x > 0)) return x == 0 ? -kInf : kNaN;
   if (x > 8) return far1(x).y;
+  if (x < 1e-100) return -2 / kPi / x;  // the rest is below rounding, and its logarithm not finite
   return 2 / kPi * (std::log(x / 2) * bessel_j1(x) - 1 / x) + x * chebyshev(kY1Near, x * x / 32 - 1);
 }
 
@@ -161,6 +164,7 @@ double spherical_bessel_j0(double x) {
 double sinc(double x) { return x == 0 ? 1 : sin_pi(x) / (kPi * x); }
 
 double airy_ai(double x) {
+  if (x > 200) return 0;  // far below the least number; the exponent itself would overflow later
   if (x > 2) {
     const Pair z = airy_argument(x);
     const double value = chebyshev(kAiryFar, 2 * 1.8856180831641267 / z.high - 1);
@@ -169,10 +173,12 @@ double airy_ai(double x) {
   if (x >= 0) return chebyshev(kAiryNear, x - 1);
   if (x >= -4) return chebyshev(kAiryBelow, x / 2 + 1);
   const Pair z = airy_argument(-x);
+  if (!(z.high < 1e24)) return kNaN;  // both parts together no longer tell the phase
   const double ratio = 16.0 / 3 / z.high, t = 2 * ratio * ratio - 1;
   const double p = chebyshev(kAiryP, t), q = ratio * chebyshev(kAiryQ, t);
   const double s0 = std::sin(z.high), c0 = std::cos(z.high);
-  const double s = s0 + z.low * c0, c = c0 - z.low * s0;
+  const double s1 = std::sin(z.low), c1 = std::cos(z.low);  // low is small only while high is
+  const double s = s0 * c1 + c0 * s1, c = c0 * c1 - s0 * s1;
   return ((c + s) * p + (s - c) * q) * kSqrtHalf / (kSqrtPi * std::sqrt(std::sqrt(-x)));
 }
 
