@@ -19,6 +19,27 @@ namespace thixo {
 
 struct PythonError {};  // a Python exception is set; unwind to the border
 
+// When the process ends, Python ends every other thread where it waits for the lock, by unwinding its stack. Our
+// frames must not be unwound like that: what they own would be dropped without the lock. Such a thread sleeps until
+// the process is gone.
+[[noreturn]] void sleep_until_the_end() noexcept;
+template <class F>
+auto entering_python(F&& call) {
+  try {
+    return call();
+  } catch (const PythonError&) {
+    throw;
+  } catch (const std::exception&) {
+    throw;
+  } catch (...) {
+    sleep_until_the_end();
+  }
+}
+#define PyObject_Vectorcall(...) entering_python([&] { return (PyObject_Vectorcall)(__VA_ARGS__); })
+#define PyObject_Call(...) entering_python([&] { return (PyObject_Call)(__VA_ARGS__); })
+#define PyObject_CallOneArg(...) entering_python([&] { return (PyObject_CallOneArg)(__VA_ARGS__); })
+#define PyObject_CallFunctionObjArgs(...) entering_python([&] { return (PyObject_CallFunctionObjArgs)(__VA_ARGS__); })
+
 // An owned reference.
 class Object {
   PyObject* p_ = nullptr;
@@ -140,7 +161,9 @@ PyArray_Descr* descr_of(DType t);            // new reference
 struct WithoutGil {
   PyThreadState* state;
   explicit WithoutGil(bool go) : state(go ? PyEval_SaveThread() : nullptr) {}
-  ~WithoutGil() { if (state) PyEval_RestoreThread(state); }
+  ~WithoutGil() {
+    if (state) entering_python([&] { PyEval_RestoreThread(state); });
+  }
 };
 constexpr int64_t kLongWork = 1 << 15;  // elements from which a kernel runs without the GIL
 

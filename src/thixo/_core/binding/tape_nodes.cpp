@@ -67,6 +67,16 @@ Ref<Tensor> tape_match(const Ref<Tensor>& grad, const ResultType& type, const No
                                       ", its result was " + short_name(type.dtype) + describe(type.sizes));
       Object x = Object::own(wrap(g)), shape = dims_tuple(type.sizes);
       g = call_operator("expand", {x.get(), shape.get()});
+    } else if (!modes.grad && !dims.empty() && is_differentiable(g->dtype)) {
+      bool reduced[kMaxDims] = {};
+      for (int64_t d : dims) reduced[d] = true;
+      Dims kept = g->sizes, a, b;
+      for (int64_t d : dims) kept[int(d)] = 1;
+      Ref<Tensor> total = empty(kept, g->dtype);
+      sum(as_array(*total, a), as_array(*g, b), reduced);
+      total->sizes = type.sizes;
+      total->strides = contiguous_strides(type.sizes);
+      g = total;
     } else {
       Object x = Object::own(wrap(g)), d = dims_tuple(dims), shape = dims_tuple(type.sizes);
       if (!dims.empty()) {
@@ -129,12 +139,13 @@ void tape_around(Node& node, std::vector<Ref<Tensor>>& grads, std::vector<Ref<Te
     }
   };
   Object given = tuple(grads);
-  Object before = Object::own(PyObject_CallMethod(hooks, "before", "(O)", given.get()));
+  Object before = Object::own(entering_python([&] { return PyObject_CallMethod(hooks, "before", "(O)", given.get()); }));
   assign(before.get(), grads);
   Object used = tuple(grads);
   node.apply(grads, out);
   Object made = tuple(out);
-  Object after = Object::own(PyObject_CallMethod(hooks, "after", "OO", made.get(), used.get()));
+  Object after = Object::own(
+      entering_python([&] { return PyObject_CallMethod(hooks, "after", "OO", made.get(), used.get()); }));
   assign(after.get(), out);
 }
 
