@@ -24,6 +24,10 @@ class Where(Pointwise):
     promotes = ("input", "other")
     method = False
 
+    def overload(condition):
+        """where(condition): the indices of what holds."""
+        return tx.nonzero(condition, as_tuple=True)
+
     def check(condition, input, other):
         _check_mask("where", "condition", condition)
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from thixo.dtype import DType
 from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError, ValueRangeError
 from thixo.ops import public as tx
 from thixo.ops.base import Op, Spec, View
@@ -27,6 +28,12 @@ class ViewShape(View):
 
     signature = "view(input, shape: ints...) -> input"
     layout_matters = True
+
+    def overload(input, dtype):
+        """view(input, dtype): the same bytes as another element type."""
+        if not isinstance(dtype, DType):
+            raise TypeError("this form takes a dtype")
+        return tx.view_dtype(input, dtype)
 
     def geometry(shape, strides, offset, target):
         target = resolve_shape(shape, target, "view")

@@ -239,13 +239,30 @@ PyObject* dispatch(const Operator& op, Slots& slots) {
   return write_out(op, Object::own(call(op, slots)), slots.out.get());
 }
 
+// Whether the exception that is set says that a Python function does not take such arguments: ours have other
+// classes.
+static bool no_such_form() {
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  bool plain = type == PyExc_TypeError;
+  PyErr_Restore(type, value, trace);
+  return plain;
+}
+
 PyObject* call_operator_object(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   return guarded([&] {
     const Operator& op = operator_of(self);
     Slots slots;
-    if (op.views_bits && PyVectorcall_NARGS(nargsf) == 2 && Py_TYPE(args[1]) == reinterpret_cast<PyTypeObject*>(known.dtype_class))
-      return PyObject_Vectorcall(operator_named("view_dtype"), args, 2, kwnames);
-    bind(op, args, PyVectorcall_NARGS(nargsf), kwnames, slots);
+    try {
+      bind(op, args, PyVectorcall_NARGS(nargsf), kwnames, slots);
+    } catch (const Error&) {
+      // Another way to call it, that the signature does not show.
+      if (!op.overload) throw;
+      PyObject* r = PyObject_Vectorcall(op.overload.get(), args, nargsf, kwnames);
+      if (r || !PyErr_ExceptionMatches(PyExc_TypeError) || !no_such_form()) return r;
+      PyErr_Clear();
+      throw;
+    }
     return dispatch(op, slots);
   });
 }

@@ -50,12 +50,11 @@ struct Operator {
   uint32_t dtypes = 0;
   ResultKind result = ResultKind::Same;
   std::vector<int> promotes;
-  Object infer, kernel, compose, geometry, scalar, check;
+  Object infer, kernel, compose, geometry, scalar, check, overload;
   int grad_flag = -1;  // parameter requires_grad, for operators that make leaves
   // First level: device and layout (one of them so far: the CPU, strided); second level: dtype.
   std::array<Loop, kDTypes> loops{};
   bool has_loops = false;
-  bool views_bits = false;
   bool copies = false;
   NativeCall native = nullptr;
   PyObject* self = nullptr;  // the Python object, not owned

@@ -109,7 +109,7 @@ static int fill(Operator& op, PyObject* kw) {
   op.scalar = part("scalar");
   op.check = part("check");
   op.copies = op.kind == OpKind::Inplace && op.name == "copy_";
-  op.views_bits = op.full_name == "view";  // x.view(dtype) is another operator
+  op.overload = part("overload");
   std::string base = op.kind == OpKind::Inplace ? op.name.substr(0, op.name.size() - 1) : op.name;
   if (op.full_name == op.name || op.kind == OpKind::Inplace) {
     for (int i = 0; i < kDTypes; ++i)
