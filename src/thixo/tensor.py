@@ -157,6 +157,8 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray:
     found = _nested(data)
     try:
         array = np.array(found)
+        if array.dtype.kind == "f" and _are_large_integers(array, found):
+            array = np.array(found, np.uint64)  # NumPy alone makes floats of [2**63, 1]
     except (ValueError, OverflowError) as error:
         raise _explain(data) from error
     if array.dtype == object:
@@ -182,6 +184,12 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray:
             )
     with np.errstate(all="ignore"):
         return array if dtype is None else array.astype(dtype.numpy)
+
+
+def _are_large_integers(array: np.ndarray, data: Any) -> bool:
+    if not (np.abs(array) >= 2.0**63).any():
+        return False
+    return all(isinstance(x, int) for x in np.array(data, dtype=object).flat)
 
 
 def _nested(data: Any) -> Any:

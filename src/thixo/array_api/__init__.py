@@ -8,9 +8,10 @@ the same in the standard and in Thixo are the operators themselves; the others, 
 >>> xp.sqrt(xp.sum(x * x))
 tensor(5.)
 
-Three things of an array object are PyTorch's and not the standard's, because Tensor is one class:
+Four things of an array object are PyTorch's and not the standard's, because Tensor is one class:
 `x.size` is a method (`x.numel()` is the number, as is `math.prod(x.shape)`); in `x + y` a 0-d array
-counts by its category only (`xp.add(x, y)` promotes as the standard says); a uint8 array as an index
+counts by its category only (`xp.add(x, y)` promotes as the standard says); `x // y` with infinities is
+as in Python (the standard allows that; `xp.floor_divide` does as it prefers); a uint8 array as an index
 could be a mask and is refused (`xp.take` takes it).
 """
 
@@ -42,9 +43,9 @@ newaxis = None
 
 # Functions of one array that are the operator of the same name; they load when first used.
 _SHARED = (
-    "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp expm1 floor imag "
+    "abs acos acosh asin asinh atan atanh bitwise_invert ceil conj cos cosh exp floor imag "
     "isfinite isinf isnan log log10 log1p log2 logical_not negative positive real reciprocal "
-    "signbit sin sinh sqrt square tan tanh trunc"
+    "signbit sin sinh sqrt square tan trunc"
 ).split()
 
 __all__ = [

@@ -70,8 +70,6 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic cosine."""
 def exp(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e to the power of input."""
-def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """exp(input) - 1, exact for small input."""
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest whole number that is not above input."""
 def imag(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -112,7 +110,5 @@ def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Input times itself; booleans become integers."""
 def tan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Tangent of an angle in radians."""
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Hyperbolic tangent."""
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Input without its fractional part."""

@@ -10,10 +10,10 @@ from thixo.tensor import Tensor
 
 __all__ = [
     "add", "atan2", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
-    "bitwise_xor", "clip", "copysign", "divide", "equal", "floor_divide", "greater",
+    "bitwise_xor", "clip", "copysign", "divide", "equal", "expm1", "floor_divide", "greater",
     "greater_equal", "hypot", "less", "less_equal", "logaddexp", "logical_and", "logical_or",
     "logical_xor", "maximum", "minimum", "multiply", "nextafter", "not_equal", "pow", "remainder",
-    "round", "sign", "subtract",
+    "round", "sign", "subtract", "tanh",
 ]  # fmt: skip
 
 Operand = Tensor | Number
@@ -44,6 +44,33 @@ def sign(x: Tensor, /) -> Tensor:
     if x.dtype.is_floating_point or x.dtype.is_complex:
         return tx.where(tx.isnan(x), x, tx.sgn(x))
     return tx.sgn(x)
+
+
+def expm1(x: Tensor, /) -> Tensor:
+    """exp(x) - 1 without loss of digits where x is small; a complex zero gives +0, whatever its sign.
+
+    >>> xp.expm1(xp.asarray([0.0, 1e-10]))
+    tensor([0.0000e+00, 1.0000e-10])
+    """
+    y = tx.expm1(x)
+    if not x.dtype.is_complex:
+        return y
+    imaginary = tx.imag(x)
+    return tx.where(x == 0, tx.complex(tx.zeros_like(imaginary), imaginary), y)
+
+
+def tanh(x: Tensor, /) -> Tensor:
+    """Hyperbolic tangent; at a real infinity a zero imaginary part has the sign that it had in x.
+
+    >>> xp.tanh(xp.asarray([0.0, xp.inf]))
+    tensor([0., 1.])
+    """
+    y = tx.tanh(x)
+    if not x.dtype.is_complex:
+        return y
+    far = tx.isinf(tx.real(x)) & tx.isfinite(tx.imag(x))
+    zero = tx.copysign(tx.zeros_like(tx.imag(x)), tx.imag(x))
+    return tx.where(far, tx.complex(tx.real(y), zero), y)
 
 
 def clip(x: Tensor, /, min: Operand | None = None, max: Operand | None = None) -> Tensor:

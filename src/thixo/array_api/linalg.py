@@ -158,6 +158,8 @@ def vector_norm(
     >>> xp.linalg.vector_norm(xp.asarray([3.0, 4.0]))
     tensor(5.)
     """
+    if axis == ():  # each element alone
+        return tx.linalg.vector_norm(tx.unsqueeze(x, 0), ord, 0)
     return tx.linalg.vector_norm(x, ord, axis, keepdims)
 
 

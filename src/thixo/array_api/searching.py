@@ -43,7 +43,9 @@ def count_nonzero(x: Tensor, /, *, axis: Axes = None, keepdims: bool = False) ->
     >>> xp.count_nonzero(xp.asarray([[0, 1], [2, 3]]), axis=0)
     tensor([1, 2])
     """
-    return tx.sum(x != 0, axes_of(x, axis, "count_nonzero"), keepdims, dtype=int64)
+    axes = axes_of(x, axis, "count_nonzero")
+    found = tx.ne(x, 0)
+    return found.to(int64) if axes == () else tx.sum(found, axes, keepdims, dtype=int64)
 
 
 def nonzero(x: Tensor, /) -> tuple[Tensor, ...]:
