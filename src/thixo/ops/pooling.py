@@ -14,6 +14,7 @@ from thixo.ops import pooling_references as slow
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.samples import Bad, Sample
+from thixo.ops.scalars import k as scalars
 from thixo.ops.windows import output_size, per_axis, require
 from thixo.shape import dim_min, numel
 
@@ -109,17 +110,27 @@ class MaxPoolWithIndices(Op):
         number = np.full(room, -1, np.int64)  # of each place in the input, -1 in the padding
         number[inside] = np.arange(numel(sizes)).reshape(sizes)
         values = np.zeros(lead + places, input.dtype)
-        indices = np.full(lead + places, -1, np.int64)
+        chosen = np.full(lead + places, -1, np.int32)  # which tap has the value
+        numbers = []
         for tap in itertools.product(*map(range, kernel_size)):
             reach = tuple(
                 slice(t * d, t * d + (m - 1) * s + 1, s)
                 for t, d, m, s in zip(tap, dilation, places, stride, strict=True)
             )
-            value, at = padded[(..., *reach)], number[reach]
-            larger = (value > values) | (value != value) | (indices < 0)  # a NaN wins
-            take = larger & (at >= 0)
-            np.copyto(values, value, where=take)
-            np.copyto(indices, np.broadcast_to(at, indices.shape), where=take)
+            # Contiguous, so that what follows is one loop over all elements.
+            value, at = np.ascontiguousarray(padded[(..., *reach)]), number[reach]
+            take = value > values
+            take |= value != value  # a NaN wins
+            take |= chosen < 0
+            if (at < 0).any():
+                take &= at >= 0
+            values = scalars.where(take, value, values)
+            chosen = scalars.where(take, np.int32(len(numbers)), chosen)
+            numbers.append(at.reshape(-1))
+        numbers.append(np.full(numel(places), -1))  # for -1: nothing but padding
+        table = np.stack(numbers, axis=-1)  # (place, tap)
+        flat = chosen.reshape(-1, numel(places))
+        indices = table[np.arange(numel(places)), flat].reshape(chosen.shape)
         return values, indices
 
     def vjp(g_values, indices, input_type, kernel_size):
