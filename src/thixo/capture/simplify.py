@@ -3,8 +3,9 @@
 from typing import Any
 
 from thixo.graph.ir import Graph, Type
+from thixo.graph.typing import result_types
 from thixo.graph.verify import symbol_name
-from thixo.symbolic import Dim, Guard, Size, compare
+from thixo.symbolic import Dim, Guard, Size, compare, guards
 
 
 def unify_sizes(graph: Graph) -> "tuple[Graph, dict[str, Size]]":
@@ -36,7 +37,23 @@ def unify_sizes(graph: Graph) -> "tuple[Graph, dict[str, Size]]":
         value.type = types.setdefault(id(value.type), _replace_type(value.type, replaced))
     for node in graph.nodes:
         node.args = _replace_in(node.args, replaced)
+    _guard_new_sizes(graph)
     return graph, replaced
+
+
+def _guard_new_sizes(graph: Graph) -> None:
+    """Keep what the types assume of sizes that took a symbol's place.
+
+    A symbol is known to be neither 0 nor 1; an expression that replaced it may be either.
+    """
+    known = {str(g) for g in graph.guards}
+    for node in graph.nodes:
+        with guards() as assumed:
+            result_types(node.op, node.args)
+        for guard in assumed:
+            if str(guard) not in known:
+                known.add(str(guard))
+                graph.guards.append(guard)
 
 
 def _solve(left: Size, right: Size) -> tuple[str, Size] | None:

@@ -199,7 +199,9 @@ _FOREIGN = (
 
 
 def _refuse_foreign(first: bytes, what: str) -> None:
-    is_pickle = first[:1] == b"\x80" and first[1] in range(2, 6)
+    # A header's length may begin with the same two bytes; read as a length, a pickle's are far too large.
+    length = int.from_bytes(first, "little")
+    is_pickle = first[:1] == b"\x80" and first[1] in range(2, 6) and length > HEADER_LIMIT
     if is_pickle or first.startswith(b"PK\x03\x04"):
         kind = "a pickle" if is_pickle else _FOREIGN[0][1]
         raise SerializationError(
