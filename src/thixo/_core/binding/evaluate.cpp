@@ -62,18 +62,35 @@ struct Operand {
 
 }  // namespace
 
+// Two tensors of one dtype, of any strides and shapes that broadcast; null if that is long work.
+static Ref<Tensor> broadcast_pair(const Operator& op, Loop loop, const Tensor& a, const Tensor& b) {
+  Dims sizes = broadcast(a.sizes, b.sizes, op.name.c_str());
+  if (checked_numel(sizes, a.dtype, op.name.c_str()) >= kLongWork) return {};
+  Ref<Tensor> out = empty(sizes, a.dtype);
+  Dims bytes[3];
+  Array arrays[3] = {as_array(a, sizes, expanded_strides(a, sizes), bytes[0]),
+                     as_array(b, sizes, expanded_strides(b, sizes), bytes[1]), as_array(*out, bytes[2])};
+  run_loop(loop, arrays, 3);
+  return out;
+}
+
 // The everyday case: contiguous operands of one dtype and one shape, or a number that changes neither.
 static Ref<Tensor> plain_pointwise(const Operator& op, PyObject* const* slots) {
   if (!op.has_loops || op.promotes.size() > 2) return {};
   Tensor *lead = nullptr, *tensors[2] = {};
+  bool alike = true;  // contiguous, and of one shape
   for (size_t i = 0; i < op.params.size(); ++i) {
     const Param& p = op.params[i];
     if (i < op.promotes.size()) {
       if (!is_tensor(slots[i])) continue;
       Tensor* t = tensors[i] = tensor_of(slots[i]);
-      if (!t->is_contiguous()) return {};
-      if (!lead) lead = t;
-      else if (t->dtype != lead->dtype || !(t->sizes == lead->sizes)) return {};
+      alike = alike && t->is_contiguous();
+      if (!lead) {
+        lead = t;
+        continue;
+      }
+      if (t->dtype != lead->dtype) return {};
+      alike = alike && t->sizes == lead->sizes;
     } else if (p.kind == Kind::Tensor || p.kind == Kind::Operand || slots[i] != p.fallback.get()) {
       return {};
     }
@@ -81,6 +98,7 @@ static Ref<Tensor> plain_pointwise(const Operator& op, PyObject* const* slots) {
   if (!lead || lead->numel >= kLongWork || (op.result == ResultKind::Float && !is_differentiable(lead->dtype))) return {};
   Loop loop = op.loops[code(lead->dtype)];
   if (!loop || op.result == ResultKind::Bool || op.result == ResultKind::Real) return {};
+  if (!alike) return tensors[0] && tensors[1] ? broadcast_pair(op, loop, *tensors[0], *tensors[1]) : Ref<Tensor>();
   alignas(16) char element[16];
   char* pointers[3];
   int64_t strides[3];
