@@ -14,6 +14,7 @@ import numpy as np
 
 from thixo import _core
 from thixo.dtype import ALL, DType
+from thixo.errors import OutOfMemory
 from thixo.ops.signature import REQUIRED, Param, Signature, parse
 
 TABLE: dict[str, type["Op"]] = {}  # "add", "linalg.det", "nn.functional.gelu" -> its declaration
@@ -243,14 +244,31 @@ def find_operator(full_name: str) -> Any:
 
 
 def _run_kernel(kernel: Callable[..., Any], *arguments: Any) -> Any:
-    with np.errstate(all="ignore"):
-        return kernel(*arguments)
+    try:
+        with np.errstate(all="ignore"):
+            return kernel(*arguments)
+    except MemoryError as error:
+        raise _no_memory(kernel, error) from error
+    except ValueError as error:
+        # What NumPy says of arrays that no address could reach.
+        if any(words in str(error) for words in ("Maximum allowed", "array is too big")):
+            raise _no_memory(kernel, error) from error
+        raise
 
 
 def _run_scalar(scalar: Callable[..., Any], *arguments: Any) -> Any:
     from thixo.ops import scalars
 
-    return scalars.evaluate(scalar, *arguments)
+    try:
+        return scalars.evaluate(scalar, *arguments)
+    except MemoryError as error:
+        raise _no_memory(scalar, error) from error
+
+
+def _no_memory(function: Callable[..., Any], error: Exception) -> Exception:
+    if isinstance(error, OutOfMemory):
+        return error
+    return OutOfMemory(f"{function.__qualname__.partition('.')[0].lower()}: {error}")
 
 
 _core.configure(spec=Spec, load=find_operator, run_kernel=_run_kernel, run_scalar=_run_scalar)

@@ -6,7 +6,7 @@
 namespace thixo {
 
 static const char* kKindText[] = {"a Tensor", "a Tensor or a number", "a list or tuple of Tensors", "an int",
-                                  "an int or a sequence of ints", "a number", "a number", "a bool", "a str",
+                                  "an int or a sequence of ints", "a real number", "a number", "a bool", "a str",
                                   "a dtype", "a device", "a Generator", "anything"};
 
 [[noreturn]] static void wrong(const Operator& op, const Param& p, PyObject* got) {
@@ -22,9 +22,28 @@ static bool is_dim(PyObject* o) {
   return known.dim && PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(known.dim));
 }
 
+struct TooLarge : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// An int that 64 bits can hold, with a sign or without; a new reference.
+static PyObject* in_range(PyObject* o, bool is_signed) {
+  int overflow = 0;
+  PyLong_AsLongLongAndOverflow(o, &overflow);
+  if (overflow) {
+    if (!is_signed) (void)PyLong_AsUnsignedLongLong(o);
+    if (is_signed || PyErr_Occurred()) {
+      PyErr_Clear();
+      throw TooLarge(text(o));
+    }
+  }
+  return Py_NewRef(o);
+}
+
 // A plain int from an int, a NumPy integer or a 0-d integer tensor; a Dim stays. Null if it is none of these.
 static PyObject* integer(PyObject* o) {
-  if (PyLong_CheckExact(o) || is_dim(o)) return Py_NewRef(o);
+  if (PyLong_CheckExact(o)) return in_range(o, true);
+  if (is_dim(o)) return Py_NewRef(o);
   if (PyBool_Check(o) || PyFloat_Check(o)) return nullptr;
   if (is_tensor(o)) {
     Tensor* t = tensor_of(o);
@@ -34,10 +53,18 @@ static PyObject* integer(PyObject* o) {
   }
   if (PyIndex_Check(o)) {
     PyObject* i = PyNumber_Index(o);
-    if (!i) PyErr_Clear();
-    return i;
+    if (!i) {
+      PyErr_Clear();
+      return nullptr;
+    }
+    return in_range(Object::own(i).get(), true);
   }
   return nullptr;
+}
+
+static bool is_integer_argument(PyObject* o) {
+  if (is_tensor(o)) return tensor_of(o)->numel == 1 && thixo::is_integer(tensor_of(o)->dtype);
+  return !PyBool_Check(o) && (PyIndex_Check(o) || is_dim(o)) && !PyArray_Check(o);
 }
 
 static PyObject* integers(PyObject* o) {
@@ -47,34 +74,39 @@ static PyObject* integers(PyObject* o) {
     return tuple;
   }
   if (is_tensor(o) || PyUnicode_Check(o) || PyBool_Check(o)) return nullptr;
-  PyObject* given = PySequence_Check(o) ? PySequence_Tuple(o) : nullptr;  // a copy: __index__ may change a list
-  if (!given) {
+  PyObject* copy = PySequence_Check(o) ? PySequence_Tuple(o) : nullptr;  // __index__ may change a list
+  if (!copy) {
     PyErr_Clear();
     return nullptr;
   }
-  Py_ssize_t n = PyTuple_GET_SIZE(given);
-  PyObject* tuple = PyTuple_New(n);
-  for (Py_ssize_t i = 0; tuple && i < n; ++i) {
-    PyObject* one = integer(PyTuple_GET_ITEM(given, i));
-    if (!one) {
-      Py_CLEAR(tuple);
-      break;
-    }
-    PyTuple_SET_ITEM(tuple, i, one);
+  Object given = Object::own(copy);
+  Py_ssize_t n = PyTuple_GET_SIZE(copy);
+  Object tuple = Object::own(PyTuple_New(n));
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* one = integer(PyTuple_GET_ITEM(copy, i));
+    if (!one) return nullptr;
+    PyTuple_SET_ITEM(tuple.get(), i, one);
   }
-  Py_DECREF(given);
-  return tuple;
+  return tuple.give();
 }
 
 static PyObject* number(PyObject* o) {
-  if (PyLong_Check(o) || PyFloat_Check(o) || PyComplex_Check(o) || is_dim(o)) return Py_NewRef(o);
+  if (PyLong_CheckExact(o)) return in_range(o, false);
+  if (PyFloat_CheckExact(o) || PyBool_Check(o) || PyComplex_CheckExact(o) || is_dim(o)) return Py_NewRef(o);
   if (is_tensor(o)) {
     Tensor* t = tensor_of(o);
     if (t->numel != 1) return nullptr;
     if (t->symbolic()) refuse_symbolic(*t, "a number argument");
     return load_element(t->data(), t->dtype);
   }
-  if (PyArray_CheckScalar(o) && !PyArray_Check(o)) return PyObject_CallMethod(o, "item", nullptr);
+  if (PyArray_CheckScalar(o) && !PyArray_Check(o)) {
+    PyObject* item = PyObject_CallMethod(o, "item", nullptr);  // np.str_ and the like are scalars too
+    if (item && !PyLong_Check(item) && !PyFloat_Check(item) && !PyComplex_Check(item)) Py_CLEAR(item);
+    return item;
+  }
+  if (PyLong_Check(o)) return in_range(Object::own(PyNumber_Index(o)).get(), false);
+  if (PyFloat_Check(o)) return PyFloat_FromDouble(PyFloat_AS_DOUBLE(o));
+  if (PyComplex_Check(o)) return PyComplex_FromCComplex(PyComplex_AsCComplex(o));
   return nullptr;
 }
 
@@ -92,42 +124,45 @@ static PyObject* tensor_list(const Operator& op, const Param& p, PyObject* o) {
   return keep.give();
 }
 
+// The argument as its kind wants it; null if it is something else.
+static PyObject* convert_to_kind(const Operator& op, const Param& p, PyObject* o) {
+  switch (p.kind) {
+    case Kind::Tensor: return is_tensor(o) ? Py_NewRef(o) : nullptr;
+    case Kind::Operand: return is_tensor(o) ? Py_NewRef(o) : number(o);
+    case Kind::Tensors: return tensor_list(op, p, o);
+    case Kind::Int: return integer(o);
+    case Kind::Ints: return integers(o);
+    case Kind::Float: {
+      PyObject* r = number(o);
+      if (r && PyComplex_Check(r)) Py_CLEAR(r);
+      return r;
+    }
+    case Kind::Scalar: return number(o);
+    case Kind::Bool:
+      if (PyBool_Check(o)) return Py_NewRef(o);
+      return PyArray_IsScalar(o, Bool) ? PyBool_FromLong(PyObject_IsTrue(o)) : nullptr;
+    case Kind::Str: return PyUnicode_Check(o) ? Py_NewRef(o) : nullptr;
+    case Kind::DType: return Py_NewRef(dtype_object(dtype_from(o, op.name.c_str())));
+    case Kind::Device:
+      if (PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(known.device_class))) return Py_NewRef(o);
+      return Object::own(PyObject_CallOneArg(known.device_class, o)).give();
+    case Kind::Generator:
+      return PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(known.generator_class)) ? Py_NewRef(o) : nullptr;
+    case Kind::Any: return Py_NewRef(o);
+  }
+  return nullptr;
+}
+
 static PyObject* convert(const Operator& op, const Param& p, PyObject* o) {
   if (o == Py_None) {
     if (!p.optional && p.kind != Kind::Any) wrong(op, p, o);
     return Py_NewRef(o);
   }
   PyObject* r = nullptr;
-  switch (p.kind) {
-    case Kind::Tensor:
-      if (is_tensor(o)) return Py_NewRef(o);
-      break;
-    case Kind::Operand:
-      if (is_tensor(o)) return Py_NewRef(o);
-      r = number(o);
-      break;
-    case Kind::Tensors: return tensor_list(op, p, o);
-    case Kind::Int: r = integer(o); break;
-    case Kind::Ints: r = integers(o); break;
-    case Kind::Float:
-    case Kind::Scalar: r = number(o); break;
-    case Kind::Bool:
-      if (PyBool_Check(o)) return Py_NewRef(o);
-      if (PyArray_IsScalar(o, Bool)) return PyBool_FromLong(PyObject_IsTrue(o));
-      break;
-    case Kind::Str:
-      if (PyUnicode_Check(o)) return Py_NewRef(o);
-      break;
-    case Kind::DType: return Py_NewRef(dtype_object(dtype_from(o, op.name.c_str())));
-    case Kind::Device:
-      if (PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(known.device_class))) return Py_NewRef(o);
-      r = PyObject_CallOneArg(known.device_class, o);
-      if (!r) throw PythonError();
-      return r;
-    case Kind::Generator:
-      if (PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(known.generator_class))) return Py_NewRef(o);
-      break;
-    case Kind::Any: return Py_NewRef(o);
+  try {
+    r = convert_to_kind(op, p, o);
+  } catch (const TooLarge& e) {
+    raise(ErrorKind::Value, op.name + ": " + p.text + " does not fit in 64 bits: " + e.what());
   }
   if (!r) {
     if (PyErr_Occurred()) throw PythonError();
@@ -181,16 +216,11 @@ void bind(const Operator& op, PyObject* const* args, Py_ssize_t nargs, PyObject*
     }
     if (p.rest && p.kind == Kind::Ints) {  // permute(x, 2, 0, 1) and permute(x, (2, 0, 1)) mean the same
       Py_ssize_t last = used;
-      while (last < nargs && !PyList_Check(args[last]) && !PyTuple_Check(args[last])) {
-        PyObject* one = integer(args[last]);
-        if (!one) break;
-        Py_DECREF(one);
-        ++last;
-      }
+      while (last < nargs && is_integer_argument(args[last])) ++last;
       if (last > used) {
         Object tuple = Object::own(PyTuple_New(last - used));
-        for (Py_ssize_t k = used; k < last; ++k) PyTuple_SET_ITEM(tuple.get(), k - used, integer(args[k]));
-        slots.items[i] = tuple.give();
+        for (Py_ssize_t k = used; k < last; ++k) PyTuple_SET_ITEM(tuple.get(), k - used, Py_NewRef(args[k]));
+        slots.items[i] = convert(op, p, tuple.get());
         used = last;
         continue;
       }

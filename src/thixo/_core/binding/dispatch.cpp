@@ -97,9 +97,11 @@ static void write_into(const Operator& op, const Ref<Tensor>& self, const Ref<Te
   if (result.get() == self.get()) return;
   check_fits(op, *self, *result);
   Ref<Tensor> source = may_overlap(*self, *result) ? contiguous_copy(*result, result->dtype) : result;
-  Dims a, b, strides = expanded_strides(*source, self->sizes);
-  Array to = as_array(*self, a), from = as_array(*source, self->sizes, strides, b);
-  WithoutGil free(self->numel >= kLongWork);
+  Ref<Tensor> target = pinned(self);
+  if (self->numel >= kLongWork) source = alias(*source);
+  Dims a, b, strides = expanded_strides(*source, target->sizes);
+  Array to = as_array(*target, a), from = as_array(*source, target->sizes, strides, b);
+  WithoutGil free(target->numel >= kLongWork);
   copy(to, from);
 }
 
@@ -107,12 +109,13 @@ static void write_into(const Operator& op, const Ref<Tensor>& self, const Ref<Te
 static void copy_into(const Operator& op, const Ref<Tensor>& self, PyObject* source) {
   if (is_tensor(source)) return write_into(op, self, ref_of(source));
   Number n;
-  number_from(source, n);
+  number_from(source, n, op.name.c_str());
   alignas(16) char element[16];
   store_number(n, self->dtype, element);
+  Ref<Tensor> target = pinned(self);
   Dims a;
-  Array to = as_array(*self, a);
-  WithoutGil free(self->numel >= kLongWork);
+  Array to = as_array(*target, a);
+  WithoutGil free(target->numel >= kLongWork);
   fill(to, element);
 }
 

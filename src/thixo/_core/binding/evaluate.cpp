@@ -110,7 +110,7 @@ static Ref<Tensor> plain_pointwise(const Operator& op, PyObject* const* slots) {
       continue;
     }
     Number number;
-    number_from(slots[i], number);
+    number_from(slots[i], number, op.name.c_str());
     bool changes = is_complex(number.category) ? !is_complex(lead->dtype)
                    : is_floating(number.category) ? !is_differentiable(lead->dtype)
                    : is_integer(number.category) && is_bool(lead->dtype);
@@ -138,7 +138,7 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
       Tensor* t = operands[i].tensor = tensor_of(o);
       promotion.tensor(t->dtype, t->ndim());
     } else {
-      number_from(o, operands[i].number);
+      number_from(o, operands[i].number, op.name.c_str());
       promotion.number(operands[i].number.category);
     }
   }
@@ -211,9 +211,12 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
     } else {
       Array arrays[kMaxOperands + 1];
       Dims bytes[kMaxOperands + 1];
+      Ref<Tensor> to = pinned(out);
       for (int i = 0; i < count; ++i) {
         Operand& o = operands[i];
         if (o.tensor) {
+          if (!o.converted) o.converted = out->numel >= kLongWork ? alias(*o.tensor) : Ref<Tensor>(o.tensor);
+          o.tensor = o.converted.get();
           arrays[i] = as_array(*o.tensor, sizes, expanded_strides(*o.tensor, sizes), bytes[i]);
         } else {
           bytes[i] = Dims(sizes.size());
@@ -221,7 +224,7 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
         }
         arrays[i].sizes = sizes.data();
       }
-      arrays[count] = as_array(*out, bytes[count]);
+      arrays[count] = as_array(*to, bytes[count]);
       WithoutGil free(out->numel >= kLongWork);
       run_loop(loop, arrays, count + 1);
     }
@@ -331,12 +334,34 @@ static void check_first_dtype(const Operator& op, PyObject* const* slots) {
 
 static bool is_spec(PyObject* o) { return Py_TYPE(o) == reinterpret_cast<PyTypeObject*>(known.spec); }
 
+// Sizes that no memory has are refused before a kernel computes with them.
+static void check_sizes(const Operator& op, PyObject* spec) {
+  if (is_spec(spec)) {
+    PyObject* shape = PyTuple_GET_ITEM(spec, 0);
+    if (!PyTuple_Check(shape)) return;
+    Dims sizes;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); ++i) {
+      PyObject* size = PyTuple_GET_ITEM(shape, i);
+      if (!PyLong_Check(size)) continue;  // it depends on data
+      int overflow = 0;
+      int64_t n = PyLong_AsLongLongAndOverflow(size, &overflow);
+      if (overflow)
+        raise(ErrorKind::Shape, op.name + ": the result would have a size of " + text(size) + ", which does not fit in 64 bits");
+      sizes.push_back(n);
+    }
+    checked_numel(sizes, dtype_from(PyTuple_GET_ITEM(spec, 1), op.name.c_str()), op.name.c_str());
+  } else if (PyTuple_Check(spec) || PyList_Check(spec)) {
+    for (Py_ssize_t i = 0; i < Py_SIZE(spec); ++i) check_sizes(op, PySequence_Fast_ITEMS(spec)[i]);
+  }
+}
+
 Results evaluate_generic(const Operator& op, PyObject* const* slots) {
   Results out;
   check_first_dtype(op, slots);
   if (op.native && op.native(op, slots, out)) return out;
   size_t n = op.params.size();
   Object specs = Object::own(PyObject_Vectorcall(op.infer.get(), slots, n, nullptr));
+  check_sizes(op, specs.get());
   std::vector<Object> keep(n);
   PyObject* args[kMaxParams + 2];
   args[0] = op.kernel.get();

@@ -28,8 +28,13 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kw) {
   if (o) self_of(o)->seed = kFirstSeed;
   return o;
 }
+int generator_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
 void generator_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -62,7 +67,7 @@ int64_t count_from(long long n) {
   return n;
 }
 
-// Draws into a fresh array; `fill` returns how far the stream moved.
+// Draws into a fresh array. The place in the stream is taken first: another thread may draw meanwhile.
 template <class Fill>
 PyObject* draw(PyObject* self, long long n, DType dtype, Fill fill) {
   Dims sizes{count_from(n)};
@@ -70,12 +75,11 @@ PyObject* draw(PyObject* self, long long n, DType dtype, Fill fill) {
   Object array = Object::own(to_ndarray(t));
   GeneratorObject* g = self_of(self);
   Philox stream{g->seed, g->offset};
-  int64_t used;
+  g->offset += n > 0;  // as far as each fill moves the stream
   {
     WithoutGil free(n >= kLongWork);
-    used = fill(stream, t->data());
+    fill(stream, t->data());
   }
-  g->offset = stream.offset + uint64_t(used);
   return array.give();
 }
 
@@ -133,8 +137,13 @@ PyMethodDef methods[] = {
     {"integers", integers, METH_VARARGS, "integers(count, low, high): an array of integers in [low, high)."},
     {"permutation", permutation, METH_VARARGS, "permutation(count): an array with 0 .. count-1 in random order."},
     {}};
-PyType_Slot slots[] = {{Py_tp_new, (void*)generator_new}, {Py_tp_dealloc, (void*)generator_dealloc}, {Py_tp_methods, methods}, {}};
-PyType_Spec spec = {"thixo._core.Generator", sizeof(GeneratorObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+PyType_Slot slots[] = {{Py_tp_new, (void*)generator_new},
+                       {Py_tp_dealloc, (void*)generator_dealloc},
+                       {Py_tp_traverse, (void*)generator_traverse},
+                       {Py_tp_methods, methods},
+                       {}};
+PyType_Spec spec = {"thixo._core.Generator", sizeof(GeneratorObject), 0,
+                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
 
 }  // namespace
 

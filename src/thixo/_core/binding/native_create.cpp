@@ -79,7 +79,7 @@ bool constant_like(const Operator&, PyObject* const* slots, Results& out) {
 
 bool clone(const Operator&, PyObject* const* slots, Results& out) {
   if (slots[1] != Py_None) return false;
-  Tensor* t = tensor_of(slots[0]);
+  Ref<Tensor> t = pinned(ref_of(slots[0]));
   WithoutGil free(t->numel >= kLongWork);
   out.push_back(contiguous_copy(*t, t->dtype));
   return true;
@@ -87,7 +87,7 @@ bool clone(const Operator&, PyObject* const* slots, Results& out) {
 
 // cast(input, dtype); float to integer is left to the declaration, which says what happens out of range
 bool cast(const Operator&, PyObject* const* slots, Results& out) {
-  Tensor* t = tensor_of(slots[0]);
+  Ref<Tensor> t = pinned(ref_of(slots[0]));
   DType dtype = dtype_from(slots[1], "cast");
   if (is_integer(dtype) && is_differentiable(t->dtype)) return false;
   WithoutGil free(t->numel >= kLongWork);

@@ -43,6 +43,7 @@ bool native_sum(const Operator& op, PyObject* const* slots, Results& out) {
       reduced[d] = true;
     }
   bool keep = slots[2] == Py_True;
+  t = pinned(t);
   Dims kept_sizes = t->sizes, dropped;
   for (int i = 0; i < t->ndim(); ++i) {
     if (reduced[i]) kept_sizes[i] = 1;

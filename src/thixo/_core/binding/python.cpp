@@ -107,7 +107,7 @@ Dims dims_from(PyObject* sequence, const char* what) {
 
 // ---- numbers
 
-bool number_from(PyObject* o, Number& n) {
+bool number_from(PyObject* o, Number& n, const char* op) {
   if (PyBool_Check(o)) {
     n.category = DType::Bool;
     n.i = o == Py_True;
@@ -130,9 +130,7 @@ bool number_from(PyObject* o, Number& n) {
       n.u = PyLong_AsUnsignedLongLong(o);
       if (PyErr_Occurred()) {
         PyErr_Clear();
-        double value = PyLong_AsDouble(o);
-        if (PyErr_Occurred()) PyErr_Clear();
-        raise(ErrorKind::Argument, "the integer " + text(o) + " does not fit in 64 bits" + (value != 0 ? "" : ""));
+        raise(ErrorKind::Value, std::string(op) + ": the integer " + text(o) + " does not fit in 64 bits");
       }
       n.big = true;
       n.i = int64_t(n.u);
@@ -148,7 +146,7 @@ bool number_from(PyObject* o, Number& n) {
   if (PyArray_CheckScalar(o) && !PyArray_Check(o)) {  // np.float32(2) and the like count as Python numbers
     Object item = Object::own(PyObject_CallMethod(o, "item", nullptr));
     if (PyLong_Check(item.get()) || PyFloat_Check(item.get()) || PyComplex_Check(item.get()))
-      return number_from(item.get(), n);
+      return number_from(item.get(), n, op);
   }
   return false;
 }

@@ -126,7 +126,7 @@ PyObject* guarded(F&& body) {
   } catch (const Error& e) {
     set_error(e);
   } catch (const std::bad_alloc&) {
-    PyErr_NoMemory();
+    set_error(Error(ErrorKind::Memory, "no memory is left for what the core keeps itself"));
   } catch (const std::exception& e) {
     PyErr_SetString(PyExc_RuntimeError, e.what());
   }
@@ -144,7 +144,7 @@ struct Number {
   bool big = false;  // an int beyond int64, kept in u
   std::complex<double> c = 0;
 };
-bool number_from(PyObject* o, Number& n);  // false if it is no number
+bool number_from(PyObject* o, Number& n, const char* op = "number");  // false if it is no number
 void store_number(const Number& n, DType dtype, void* element);
 PyObject* load_element(const void* element, DType dtype);
 
@@ -166,6 +166,9 @@ struct WithoutGil {
   }
 };
 constexpr int64_t kLongWork = 1 << 15;  // elements from which a kernel runs without the GIL
+// What such a kernel works on: another thread may meanwhile give the tensor other memory or another shape (resize_,
+// data = ...), but not its alias.
+inline Ref<Tensor> pinned(const Ref<Tensor>& t) { return t->numel >= kLongWork ? alias(*t) : t; }
 
 [[noreturn]] void refuse_symbolic(const Tensor& t, const char* what);
 
