@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from thixo.errors import ArgumentError, DTypeError
+from thixo.errors import ArgumentError, DTypeError, describe
 
 
 class DType:
@@ -396,13 +396,12 @@ def from_numpy_dtype(dtype: Any) -> DType:
     >>> from_numpy_dtype(np.dtype("f8")), from_numpy_dtype(np.int16)
     (thixo.float64, thixo.int16)
     """
-    found = _FROM_NUMPY.get(dtype)
-    if found is not None:
-        return found
+    if isinstance(dtype, np.dtype) and dtype in _FROM_NUMPY:
+        return _FROM_NUMPY[dtype]
     try:
-        dtype = np.dtype(dtype)
-    except TypeError:
-        raise ArgumentError(f"needs a dtype, got {dtype!r} ({type(dtype).__name__})") from None
+        dtype = np.dtype(dtype if isinstance(dtype, np.dtype | type | str) else object())
+    except (TypeError, ValueError):
+        raise ArgumentError(f"needs a dtype, got {describe(dtype)}") from None
     found = _FROM_NUMPY.get(dtype.newbyteorder("="))
     if found is None and dtype.name == "bfloat16":
         found = _FROM_NUMPY[dtype] = bfloat16

@@ -10,6 +10,7 @@ from thixo.dtype import FLOATS, INTEGERS
 from thixo.errors import DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Pointwise
+from thixo.ops.plain import ordered
 from thixo.ops.references import elementwise, is_nan
 from thixo.ops.samples import Bad, Sample, unary_samples
 
@@ -70,6 +71,7 @@ class Hardtanh(Pointwise):
     inplace = True
 
     def check(input, min_val, max_val):
+        ordered("hardtanh", min_val=min_val, max_val=max_val)
         if min_val > max_val:
             raise ValueRangeError(
                 f"hardtanh: min_val is {min_val}, max_val is {max_val}; min_val must not be greater"

@@ -15,7 +15,7 @@ from thixo.ops import convolution_references as slow
 from thixo.ops import public as tx
 from thixo.ops.base import Op, Spec
 from thixo.ops.samples import Bad, Sample
-from thixo.ops.windows import output_size
+from thixo.ops.windows import exactly, output_size, require
 
 DTYPES = FLOATS + COMPLEX + (int64,)
 _CHUNK_BYTES = 1 << 26  # columns of this many bytes are unfolded at a time
@@ -65,6 +65,13 @@ def check(
         raise ShapeError(
             f"{op}: bias is {describe(bias)}; it must have one entry for each of {outputs} channels"
         )
+
+
+def _check_window(op: str, axes: int, stride: Any, padding: Any, dilation: Any) -> None:
+    exactly(op, axes, stride=stride, padding=padding, dilation=dilation)
+    require(op, "stride", stride, 1)
+    require(op, "padding", padding, 0)
+    require(op, "dilation", dilation, 1)
 
 
 def check_fits(op: str, input: Any, weight: Any, sizes: tuple[Any, ...]) -> None:
@@ -142,7 +149,9 @@ class Convolve(Op):
     dtypes = DTYPES
 
     def infer(input, weight, stride, padding, dilation, groups):
-        check("convolve", weight.ndim - 2, input, weight, None, groups, 0)
+        axes = weight.ndim - 2
+        check("convolve", axes, input, weight, None, groups, 0)
+        _check_window("convolve", axes, stride, padding, dilation)
         sizes = tuple(
             map(output_size, input.shape[2:], weight.shape[2:], stride, padding, dilation)
         )
@@ -208,7 +217,10 @@ class ConvolveTransposed(Op):
 
     def infer(input, weight, output_size, stride, padding, dilation, groups):
         op = "convolve_transposed"
-        check(op, weight.ndim - 2, input, weight, None, groups, 1)
+        axes = weight.ndim - 2
+        check(op, axes, input, weight, None, groups, 1)
+        _check_window(op, axes, stride, padding, dilation)
+        exactly(op, axes, output_size=output_size)
         back = tuple(map(_places, output_size, weight.shape[2:], stride, padding, dilation))
         check_fits(op, input, weight, tuple(output_size))
         if any(a != b for a, b in zip(back, input.shape[2:], strict=True)):
@@ -274,6 +286,14 @@ class ConvolveWeight(Op):
     def infer(input, output, kernel_size, stride, padding, dilation, groups):
         op = "convolve_weight"
         _check_types(op, input, output)
+        if input.ndim < 3 or input.ndim != output.ndim:
+            raise ShapeError(
+                f"{op}: input is {describe(input)}, output is {describe(output)}; both must be "
+                "(batch, channels, sizes)"
+            )
+        _check_window(op, input.ndim - 2, stride, padding, dilation)
+        exactly(op, input.ndim - 2, kernel_size=kernel_size)
+        require(op, "kernel_size", tuple(kernel_size), 1)
         places = tuple(map(_places, input.shape[2:], kernel_size, stride, padding, dilation))
         same_batch = input.ndim == output.ndim and input.shape[0] == output.shape[0]
         if not same_batch or any(a != b for a, b in zip(places, output.shape[2:], strict=True)):

@@ -10,6 +10,7 @@ from thixo.dtype import FLOATS, INTEGERS, float32, float64, int64
 from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
+from thixo.ops.plain import ordered
 from thixo.ops.rules import is_tensor
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import fresh_dim
@@ -115,6 +116,7 @@ class Histc(Op):
 
     def infer(input, bins, min, max):
         _check_bins("histc", bins)
+        ordered("histc", min=min, max=max)
         if max < min:
             raise ValueRangeError(f"histc: min is {min}, max is {max}; needs max above min")
         if not (math.isfinite(min) and math.isfinite(max)):

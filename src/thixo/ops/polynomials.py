@@ -3,10 +3,13 @@
 import numpy as np
 
 from thixo.dtype import BOOL, FLOATS, INTEGERS, get_default_dtype, int64, result_type
-from thixo.errors import ArgumentError
+from thixo.errors import ArgumentError, DTypeError, ValueRangeError, describe
 from thixo.ops.base import Op, Spec
 from thixo.ops.samples import Sample
 from thixo.shape import broadcast_shapes
+
+
+_HIGHEST = 100_000  # a degree takes as many steps over all elements
 
 
 def _by_recurrence(first, step, shifted=False):
@@ -14,12 +17,15 @@ def _by_recurrence(first, step, shifted=False):
 
     def kernel(input, n):
         x, n = np.broadcast_arrays(np.asarray(input, np.float64), np.trunc(n))
+        highest = n.max(initial=0)
+        if not highest <= _HIGHEST:
+            raise ValueRangeError(f"the degree of a polynomial is {highest}; at most {_HIGHEST} is served")
         if shifted:
             x = 2 * x - 1
         before, now = np.ones(x.shape), first(x)
         result = np.where(n < 0, 0.0, np.where(n == 0, before, now))
         result = np.where(np.isnan(x), x, result)
-        for k in range(1, int(n.max(initial=0))):
+        for k in range(1, int(highest)):
             before, now = now, step(k, x, now, before)
             result = np.where(n == k + 1, now, result)
         return result
@@ -83,6 +89,8 @@ class Polynomial(Op, abstract=True):
         if not shapes:
             raise ArgumentError(f"polynomial: input is {input}, n is {n}; one must be a tensor")
         dtype = result_type(input, n)
+        if dtype.is_complex:
+            raise DTypeError(f"polynomial: input is {describe(input)}, n is {describe(n)}; needs real numbers")
         is_float = dtype.is_floating_point
         return Spec(broadcast_shapes(*shapes), dtype if is_float else get_default_dtype())
 

@@ -15,7 +15,7 @@ from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.samples import Bad, Sample
 from thixo.ops.scalars import k as scalars
-from thixo.ops.windows import output_size, per_axis, require
+from thixo.ops.windows import exactly, output_size, per_axis, require
 from thixo.shape import dim_min, numel
 
 
@@ -35,7 +35,8 @@ def window_of(
 ) -> tuple[Any, ...]:  # fmt: skip
     """The window's numbers for each axis, checked, and the sizes of the result."""
     kernel = per_axis(op, "kernel_size", kernel_size, axes)
-    stride = kernel if stride is None or stride == () else per_axis(op, "stride", stride, axes)
+    absent = stride is None or (isinstance(stride, tuple | list) and not stride)
+    stride = kernel if absent else per_axis(op, "stride", stride, axes)
     padding = per_axis(op, "padding", padding, axes)
     dilation = per_axis(op, "dilation", dilation, axes)
     require(op, "kernel_size", kernel, 1)
@@ -87,6 +88,7 @@ class MaxPoolWithIndices(Op):
 
     def infer(input, kernel_size, stride, padding, dilation, ceil_mode):
         op, axes = "max_pool_with_indices", len(kernel_size)
+        exactly(op, axes, stride=stride, padding=padding, dilation=dilation)
         *_, sizes = window_of(op, axes, input, kernel_size, stride, padding, dilation, ceil_mode)
         shape = (*input.shape[:-axes], *sizes)
         return Spec(shape, input.dtype), Spec(shape, int64)

@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from thixo._core import Tensor
 from thixo.dtype import BOOL, FLOATS, INTEGERS, DType, finfo, float32, float64, iinfo
 from thixo.dtype import bool as bool_
 from thixo.errors import DTypeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
+from thixo.ops.plain import real
 from thixo.ops.random import drawn
 from thixo.ops.samples import Bad, Maker, Sample
 
@@ -268,11 +270,11 @@ class FillBernoulli(Composite):
     dtypes = BOOL + INTEGERS + FLOATS
 
     def compose(input, p, generator):
-        if hasattr(p, "dtype"):
+        if isinstance(p, Tensor):
             return tx.copy_(
                 input, tx.bernoulli(tx.expand(p, tuple(input.shape)), generator=generator)
             )
-        if not 0 <= p <= 1:
+        if not 0 <= real("bernoulli_", "p", p) <= 1:
             raise ValueRangeError(f"bernoulli_: p must be between 0 and 1, got {p}")
         return tx.copy_(input, uniform(input, generator) < p)
 

@@ -4,11 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from thixo._core import Tensor
 from thixo.dtype import INTEGERS, int64
 from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.loops import build, replaced
+from thixo.ops.plain import whole
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import fresh_dim, normalize_dim, normalize_dims, numel
 
@@ -356,7 +358,8 @@ class RepeatInterleave(Composite):
         shape = tuple(input.shape)
         if isinstance(repeats, list | tuple):
             repeats = tx.cat([tx.full((1,), r, dtype=int64) for r in repeats])
-        if not hasattr(repeats, "dtype"):
+        if not isinstance(repeats, Tensor):
+            repeats = whole("repeat_interleave", "repeats", repeats)
             if repeats < 0:
                 raise ValueRangeError(
                     f"repeat_interleave: repeats cannot be negative, got {repeats}"

@@ -65,6 +65,10 @@ class CombinationIndices(Creation):
     signature = "combination_indices(n: int, r: int, with_replacement: bool = False) -> y"
 
     def infer(n, r, with_replacement=False):
+        if r < 0 or (isinstance(n, int) and n < 0):
+            raise ValueRangeError(f"combination_indices: n is {n}, r is {r}; neither may be negative")
+        if r > 1000:
+            raise ValueRangeError(f"combination_indices: r is {r}; rows of at most 1000 can be listed")
         top = n + r - 1 if with_replacement else n
         count = 1
         for i in range(r):

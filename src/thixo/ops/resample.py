@@ -8,6 +8,7 @@ from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError,
 from thixo.ops import public as tx
 from thixo.ops import resample_references as slow
 from thixo.ops.base import Composite
+from thixo.ops.plain import real, whole
 from thixo.ops.precision import widened
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import is_symbolic
@@ -143,11 +144,11 @@ def _sizes(
     if size is not None:
         if recompute:
             raise ArgumentError(f"{op}: recompute_scale_factor has no meaning with size")
-        if any(isinstance(v, float) for v in values):
-            raise ArgumentError(f"{op}: size is {size!r}; it must be ints")
-        sizes, factors = values, [None] * axes
+        sizes, factors = [whole(op, "size", v) for v in values], [None] * axes
     else:
-        factors = [float(v) for v in values]
+        factors = [real(op, "scale_factor", v) for v in values]
+        if not all(math.isfinite(f) for f in factors):
+            raise ValueRangeError(f"{op}: scale_factor is {given!r}; it must be finite")
         sizes = [_times(n, f) for n, f in zip(input.shape[2:], factors, strict=True)]
         if recompute:
             factors = [None] * axes

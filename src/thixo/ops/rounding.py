@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from thixo.dtype import FLOATS, INTEGERS, float32, float64, int32
-from thixo.errors import DTypeError, describe
+from thixo.errors import DTypeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Pointwise, Spec
 from thixo.ops.references import elementwise
@@ -112,6 +112,8 @@ class Round(Pointwise):
                 f"round: input is {describe(input)}, decimals is {decimals}; integers are rounded "
                 f"with decimals=0 only"
             )
+        if abs(decimals) > 308:
+            raise ValueRangeError(f"round: decimals is {decimals}; it must be in [-308, 308]")
 
     def scalar(k, input, decimals):
         if decimals == 0:

@@ -254,6 +254,8 @@ class Polygamma(Pointwise):
     def check(n, input):
         if n < 0:
             raise ValueRangeError(f"polygamma: n is {n}; it must not be negative")
+        if n > 169:
+            raise ValueRangeError(f"polygamma: n is {n}; from 170 on its factor n! overflows")
 
     def scalar(k, n, input):
         if n == 0:

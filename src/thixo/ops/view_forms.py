@@ -9,6 +9,7 @@ from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.layout import resolve_shape
 from thixo.ops.loops import build
+from thixo.ops.plain import whole
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import normalize_dim, normalize_dims, numel
 
@@ -373,12 +374,7 @@ def narrow(operation: str, input: Any, dim: int, start: Any, length: Any) -> Any
         raise IndexOutOfRange(f"{operation}: a 0-d tensor has no axis to narrow")
     d = normalize_dim(dim, input.ndim, operation)
     size = input.shape[d]
-    if hasattr(start, "dtype"):
-        if start.ndim != 0 or not start.dtype.is_integer:
-            raise ArgumentError(
-                f"{operation}: start must be an int or a 0-d integer tensor, got {describe(start)}"
-            )
-        start = start.item()
+    start = whole(operation, "start", start)
     first = start + size if start < 0 else start
     if first < 0 or first > size or length < 0 or first + length > size:
         raise IndexOutOfRange(

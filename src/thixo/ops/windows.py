@@ -3,6 +3,7 @@
 from typing import Any
 
 from thixo.errors import ArgumentError, ShapeError, ValueRangeError, describe
+from thixo.ops.plain import whole
 
 
 def per_axis(op: str, name: str, value: Any, axes: int) -> tuple[Any, ...]:
@@ -14,9 +15,9 @@ def per_axis(op: str, name: str, value: Any, axes: int) -> tuple[Any, ...]:
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(values) == 1:
         values *= axes
-    if len(values) != axes or any(isinstance(v, (bool, float, str)) or v is None for v in values):
-        raise ArgumentError(f"{op}: {name} is {value!r}; it must be an int or {axes} of them")
-    return values
+    if len(values) != axes:
+        raise ArgumentError(f"{op}: {name} is {describe(value)}; it must be an int or {axes} of them")
+    return tuple(whole(op, name, v) for v in values)
 
 
 def require(op: str, name: str, values: tuple[Any, ...], least: int) -> None:
@@ -24,6 +25,13 @@ def require(op: str, name: str, values: tuple[Any, ...], least: int) -> None:
     for value in values:
         if value < least:
             raise ValueRangeError(f"{op}: {name} is {values}; each must be at least {least}")
+
+
+def exactly(op: str, axes: int, **values: tuple[Any, ...]) -> None:
+    """Refuse lists that have not one number for each axis."""
+    for name, value in values.items():
+        if len(value) != axes:
+            raise ArgumentError(f"{op}: {name} is {tuple(value)}; it must be {axes} ints, one for each axis")
 
 
 def output_size(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:
