@@ -399,7 +399,9 @@ def from_numpy_dtype(dtype: Any) -> DType:
     if isinstance(dtype, np.dtype) and dtype in _FROM_NUMPY:
         return _FROM_NUMPY[dtype]
     try:
-        dtype = np.dtype(dtype if isinstance(dtype, np.dtype | type | str) else object())
+        if not isinstance(dtype, np.dtype | type | str):
+            raise TypeError("no NumPy dtype is written like that")
+        dtype = np.dtype(dtype)
     except (TypeError, ValueError):
         raise ArgumentError(f"needs a dtype, got {describe(dtype)}") from None
     found = _FROM_NUMPY.get(dtype.newbyteorder("="))
