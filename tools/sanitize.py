@@ -18,20 +18,29 @@ KINDS = "address,undefined"
 BUILD = ROOT / "build" / f"{sys.implementation.cache_tag}-address-undefined"
 
 
-def runtime(compiler: str) -> str:
-    """The sanitizer's library, which must be loaded before Python."""
-    names = ["libasan.so", f"libclang_rt.asan-{os.uname().machine}.so"]
+def library(compiler: str, *names: str) -> str | None:
+    """Where the compiler has a library of one of these names."""
     for name in names:
         found = subprocess.run(
             [compiler, f"-print-file-name={name}"], capture_output=True, text=True
         ).stdout.strip()
         if os.path.isabs(found) and os.path.exists(found):
             return os.path.realpath(found)
-    sys.exit(f"{compiler} has no address sanitizer library; install g++ or clang++ with it")
+    return None
+
+
+def preloaded(compiler: str) -> str:
+    """The sanitizer's library, and that of C++ whose exceptions it watches: both come before Python."""
+    machine = os.uname().machine
+    sanitizer = library(compiler, "libasan.so", f"libclang_rt.asan-{machine}.so")
+    if sanitizer is None:
+        sys.exit(f"{compiler} has no address sanitizer library; install g++ or clang++ with it")
+    standard = library(compiler, "libstdc++.so.6")
+    return f"{sanitizer}:{standard}" if standard else sanitizer
 
 
 def main() -> None:
-    """Build, run the C++ tests, run the suite."""
+    """Build, run the C++ tests (defects planted on purpose must be reported), run the suite."""
     compiler = os.environ.get("CXX", "c++")
     environment = {
         **os.environ,
@@ -50,13 +59,13 @@ def main() -> None:
     module = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
     shutil.copyfile(BUILD / module, package / "_core" / module)
     environment |= {
-        "LD_PRELOAD": runtime(compiler),
+        "LD_PRELOAD": preloaded(compiler),
         "PYTHONPATH": str(package.parent),
         "PYTHONMALLOC": "malloc",  # so that Python's own objects are watched as well
     }
-    arguments = sys.argv[1:] or ["-x", "-q", "tests"]
-    done = subprocess.run([sys.executable, "-m", "pytest", *arguments], cwd=ROOT, env=environment)
-    sys.exit(done.returncode)
+    arguments = sys.argv[1:] or ["-x", "-q", "-n", "auto", "tests"]
+    pytest = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+    sys.exit(subprocess.run(pytest, cwd=ROOT, env=environment).returncode)
 
 
 if __name__ == "__main__":

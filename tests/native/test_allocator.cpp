@@ -137,6 +137,7 @@ static void test_fork() {
 }
 
 int main() {
+  set_kept_limit(int64_t{1} << 30);  // with sanitizers, nothing is kept unless asked for
   test_blocks();
   test_reuse_and_limits();
   test_threads();

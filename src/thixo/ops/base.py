@@ -87,9 +87,12 @@ class View(Op, abstract=True):
     """The result shares memory with the input: `geometry` says where it looks.
 
     geometry(shape, strides, offset, *arguments) -> (shape, strides, offset), in elements.
+    `is_part` says that it shows distinct elements, chosen by numbers alone: the engine then adds its gradient
+    in place into that of the input, so that many parts of one tensor cost no more than the tensor.
     """
 
     geometry: ClassVar[Callable[..., Any]]
+    is_part: ClassVar[bool] = False
     kind = "view"
     required = ("infer", "geometry", "vjp", "reference", "samples")
 

@@ -340,6 +340,7 @@ class Select(View):
     """
 
     signature = "select(input, dim: int, index: int) -> input"
+    is_part = True
 
     def geometry(shape, strides, offset, dim, index):
         if not shape:
@@ -382,6 +383,7 @@ class Slice(View):
     signature = (
         "slice(input, dim: int = 0, start: int? = None, end: int? = None, step: int = 1) -> input"
     )
+    is_part = True
     method = False
 
     def geometry(shape, strides, offset, dim=0, start=None, end=None, step=1):

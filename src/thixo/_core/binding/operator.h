@@ -56,6 +56,7 @@ struct Operator {
   std::array<Loop, kDTypes> loops{};
   bool has_loops = false;
   bool copies = false;
+  bool is_part = false;  // a view of distinct elements of its input, by numbers alone
   NativeCall native = nullptr;
   PyObject* self = nullptr;  // the Python object, not owned
 };

@@ -108,6 +108,7 @@ static int fill(Operator& op, PyObject* kw) {
   op.geometry = part("geometry");
   op.scalar = part("scalar");
   op.check = part("check");
+  op.is_part = op.kind == OpKind::View && part("is_part").get() == Py_True;
   op.copies = op.kind == OpKind::Inplace && op.name == "copy_";
   op.overload = part("overload");
   std::string base = op.kind == OpKind::Inplace ? op.name.substr(0, op.name.size() - 1) : op.name;

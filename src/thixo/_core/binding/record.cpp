@@ -38,6 +38,15 @@ struct RuleNode final : Node {
     }
   }
 
+  bool is_part() const override { return op->is_part && !released; }
+  Ref<Tensor> part_of(const Ref<Tensor>& whole) override {
+    SmallVector<PyObject*, 6> slots;
+    Object input = Object::own(wrap(whole));
+    slots.push_back(input.get());
+    for (size_t i = 1; i < op->params.size(); ++i) slots.push_back(find({From::Input, int(i)})->object.get());
+    return evaluate_view(*op, slots.begin())[0];
+  }
+
   // The edges [from, to) of a parameter: one for each tensor it can hold.
   std::pair<int, int> edges_of(int param) const {
     int at = 0, lists = 0;

@@ -13,6 +13,10 @@ void tape_add_(const Ref<Tensor>& a, const Ref<Tensor>& b) {
   Object x = Object::own(wrap(a)), y = Object::own(wrap(b));
   call_operator("add_", {x.get(), y.get()});
 }
+void tape_copy_(const Ref<Tensor>& a, const Ref<Tensor>& b) {
+  Object x = Object::own(wrap(a)), y = Object::own(wrap(b));
+  call_operator("copy_", {x.get(), y.get()});
+}
 Ref<Tensor> tape_clone(const Ref<Tensor>& a) {
   if (modes.grad || a->symbolic()) {
     Object x = Object::own(wrap(a));
@@ -233,6 +237,7 @@ Ref<Node> make_write(const Ref<Tensor>& base, const Ref<Tensor>& view, const Ref
 void install_tape_operators() {
   tape_operators.add = tape_add;
   tape_operators.add_ = tape_add_;
+  tape_operators.copy_ = tape_copy_;
   tape_operators.clone = tape_clone;
   tape_operators.zeros = tape_zeros;
   tape_operators.match = tape_match;

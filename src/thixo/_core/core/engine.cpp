@@ -71,6 +71,24 @@ void deliver(Task& task, uint32_t input, Ref<Tensor> grad) {
   slot = slot ? tape_operators.add(slot, grad) : std::move(grad);
 }
 
+// Adds the gradient of a part where it belongs in the gradient of the whole. False: it has to be made whole first.
+bool deliver_part(Node& node, const Ref<Tensor>& grad, Task& task, uint32_t input) {
+  const ResultType& type = task.node->results[input];
+  if (!grad || grad->symbolic() || type.value) return false;
+  if (task.gradients.size() < task.node->results.size()) task.gradients.resize(task.node->results.size());
+  Ref<Tensor>& whole = task.gradients[input];
+  if (!whole) {
+    whole = tape_operators.zeros(type);
+    tape_operators.copy_(node.part_of(whole), grad);
+    return true;
+  }
+  // Written only if nobody else can see it: no other tensor, no other view, no memory from outside the core.
+  bool ours = is_unique(whole.get()) && !whole->wrapper && !whole->autograd && whole->storage &&
+              is_unique(whole->storage.get()) && !whole->storage->context && whole->is_contiguous();
+  if (ours) tape_operators.add_(node.part_of(whole), grad);
+  return ours;
+}
+
 void check_nan(Node& node, const std::vector<Ref<Tensor>>& out) {
   for (size_t i = 0; i < out.size(); ++i) {
     if (!out[i] || !tape_operators.has_nan(out[i])) continue;
@@ -207,6 +225,15 @@ std::vector<Ref<Tensor>> run_backward(const std::vector<Ref<Tensor>>& roots,
     for (size_t i = 0; !leads && i < node->edges.size(); ++i)
       if (node->edges[i].node) leads = tasks.items()[tasks.find(node->edges[i].node.get())].wanted;
     if (!inputs.empty() && !leads && !is_leaf_target) runs = false;
+    bool plain = !options.create_graph && !modes.anomaly && !node->node_hooks;
+    if (runs && plain && node->is_part()) {
+      Edge& e = node->edges[0];
+      Task& t = tasks.items()[tasks.find(e.node.get())];
+      if (t.wanted && deliver_part(*node, grads[0], t, e.input)) {
+        if (!options.keep_graph) node->release_saved();
+        runs = false;  // it is done
+      }
+    }
     if (runs) {
       if (node->node_hooks) tape_operators.around(*node, grads, out);
       else node->apply(grads, out);

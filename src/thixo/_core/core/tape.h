@@ -45,6 +45,11 @@ struct Node : Counted {
   virtual void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) = 0;
   virtual std::string name() const = 0;
   virtual void release_saved() {}  // drop what was kept for backward
+
+  // For a result that is a part of the one input (a slice of it): which part of a gradient of the input is its
+  // gradient's. The engine adds there in place, so that many parts of one tensor cost no more than the tensor.
+  virtual bool is_part() const { return false; }
+  virtual Ref<Tensor> part_of(const Ref<Tensor>& whole) { return whole; }
 };
 
 // Adds to a leaf's .grad. The leaf owns it; when the leaf dies nobody can see its gradient any more, and the
@@ -72,6 +77,7 @@ Ref<Tensor> unpack(const Saved& saved, Node* node);
 struct TapeOperators {
   Ref<Tensor> (*add)(const Ref<Tensor>&, const Ref<Tensor>&) = nullptr;
   void (*add_)(const Ref<Tensor>&, const Ref<Tensor>&) = nullptr;
+  void (*copy_)(const Ref<Tensor>&, const Ref<Tensor>&) = nullptr;
   Ref<Tensor> (*clone)(const Ref<Tensor>&) = nullptr;
   Ref<Tensor> (*zeros)(const ResultType&) = nullptr;
   Ref<Tensor> (*match)(const Ref<Tensor>&, const ResultType&, const Node&) = nullptr;  // sum, cast, real
