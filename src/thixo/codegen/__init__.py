@@ -1,0 +1,1 @@
+"""From operators to machine code: kernel IR, its interpreter, and the LLVM backend."""

@@ -1,0 +1,97 @@
+"""From the text of a module to an object file, and from an object file to addresses."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+from .target import Target
+
+# What makes objects differ besides the text: goes into every key of a cache.
+PIPELINE = "inline,sroa,instcombine,simplifycfg; code at 2"
+
+
+@functools.cache
+def _machine(target: Target) -> Any:
+    import llvmlite.binding as llvm
+
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    triple = target.triple or llvm.get_process_triple()
+    made = llvm.Target.from_triple(triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+    )
+    made.set_asm_verbosity(False)
+    return made
+
+
+def version() -> str:
+    """Of the compiler, for keys."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    return f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}, {PIPELINE}"
+
+
+def object_code(text: str, target: Target) -> bytes:
+    """An object file of the module."""
+    import llvmlite.binding as llvm
+
+    machine = _machine(target)
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    module.verify()
+    _optimise(module, machine)
+    return bytes(machine.emit_object(module))
+
+
+def assembly(text: str, target: Target) -> str:
+    """The same as text, to look at."""
+    import llvmlite.binding as llvm
+
+    machine = _machine(target)
+    module = llvm.parse_assembly(text)
+    module.triple, module.data_layout = machine.triple, str(machine.target_data)
+    _optimise(module, machine)
+    return str(machine.emit_assembly(module))
+
+
+def _optimise(module: Any, machine: Any) -> None:
+    # The text is vectorised and unrolled already: all that is left is to tidy up.
+    import llvmlite.binding as llvm
+
+    options = llvm.create_pipeline_tuning_options(speed_level=0)
+    builder = llvm.create_pass_builder(machine, options)
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_always_inliner_pass()
+    passes.add_sroa_pass()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    passes.run(module, builder)
+
+
+class Loaded:
+    """Object files in this process; they stay for its life."""
+
+    def __init__(self) -> None:
+        import llvmlite.binding as llvm
+
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+
+    def addresses(self, code: bytes, names: Sequence[str]) -> list[int]:
+        """Load the object; where these functions of it are."""
+        import llvmlite.binding as llvm
+
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        self._engine.finalize_object()
+        return [self._engine.get_function_address(name) for name in names]
+
+
+@functools.cache
+def loaded() -> Loaded:
+    """The one that this process uses."""
+    return Loaded()

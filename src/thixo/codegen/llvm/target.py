@@ -1,0 +1,80 @@
+"""Target descriptions: what the generator needs to know of a processor."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+from dataclasses import dataclass
+
+from thixo.errors import ArgumentError
+
+
+@dataclass(frozen=True)
+class Target:
+    """A family of processors. Kernels are generated for families, so that one object serves many machines."""
+
+    name: str
+    triple: str
+    cpu: str
+    features: str
+    vector_bytes: int
+    registers: int  # of vectors
+    masks: bool  # loads and stores of some lanes only are one instruction
+
+    def lanes(self, element_bytes: int) -> int:
+        """How many elements of this size a vector holds."""
+        return max(1, self.vector_bytes // element_bytes)
+
+    @property
+    def attributes(self) -> str:
+        """What each function says, so that vectors are used at their full width."""
+        bits = self.vector_bytes * 8
+        return f'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+
+
+def _linux(machine: str) -> str:
+    return f"{machine}-unknown-linux-gnu"
+
+
+X86_64_V4 = Target("x86-64-v4", _linux("x86_64"), "x86-64-v4", "-prefer-256-bit", 64, 32, True)
+X86_64_V3 = Target("x86-64-v3", _linux("x86_64"), "x86-64-v3", "", 32, 16, True)
+AARCH64 = Target("aarch64", _linux("aarch64"), "generic", "+neon", 16, 32, False)
+# Vectors that any back end can split up; what runs on a machine that none of the above describes.
+PORTABLE = Target("portable", "", "", "", 16, 16, False)
+
+TARGETS = {t.name: t for t in (X86_64_V4, X86_64_V3, AARCH64, PORTABLE)}
+
+_V3 = {"avx2", "bmi", "bmi2", "f16c", "fma", "movbe"}
+_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+
+
+def named(name: str) -> Target:
+    """The target of this name."""
+    if name not in TARGETS:
+        raise ArgumentError(f"target {name!r} is unknown; there are {', '.join(TARGETS)}")
+    return TARGETS[name]
+
+
+@functools.cache
+def host() -> Target:
+    """The best description of this machine; the environment variable THIXO_TARGET names another one."""
+    chosen = os.environ.get("THIXO_TARGET")
+    if chosen:
+        return named(chosen)
+    machine = platform.machine().lower()
+    if machine in ("aarch64", "arm64"):
+        return AARCH64
+    if machine in ("x86_64", "amd64"):
+        features = _host_features()
+        if features >= _V4:
+            return X86_64_V4
+        if features >= _V3:
+            return X86_64_V3
+    return PORTABLE
+
+
+def _host_features() -> set[str]:
+    import llvmlite.binding as llvm
+
+    return {name for name, there in llvm.get_host_cpu_features().items() if there}
