@@ -32,7 +32,7 @@ ROOMS: list[tuple[str, ...]] = [
         "signal",
         "nn.functional",
     ),  # faces of the operator table
-    ("printing", "queries", "tensor", "random", "threads", "typed"),
+    ("arrays", "making", "printing", "queries", "tensor", "random", "threads", "typed"),
     ("autograd", "serialization", "exchange"),
     ("graph",),
     ("capture",),

@@ -51,6 +51,12 @@ from thixo.layout import layout as layout
 from thixo.layout import memory_format as memory_format
 from thixo.layout import preserve_format as preserve_format
 from thixo.layout import strided as strided
+from thixo.making import as_tensor as as_tensor
+from thixo.making import asarray as asarray
+from thixo.making import from_dlpack as from_dlpack
+from thixo.making import from_numpy as from_numpy
+from thixo.making import is_tensor as is_tensor
+from thixo.making import tensor as tensor
 from thixo.printing import set_printoptions as set_printoptions
 from thixo.queries import get_device as get_device
 from thixo.queries import is_complex as is_complex
@@ -71,12 +77,6 @@ from thixo.random import set_rng_state as set_rng_state
 from thixo.serialization import load as load
 from thixo.serialization import save as save
 from thixo.shape import broadcast_shapes as broadcast_shapes
-from thixo.tensor import as_tensor as as_tensor
-from thixo.tensor import asarray as asarray
-from thixo.tensor import from_dlpack as from_dlpack
-from thixo.tensor import from_numpy as from_numpy
-from thixo.tensor import is_tensor as is_tensor
-from thixo.tensor import tensor as tensor
 from thixo.threads import get_num_threads as get_num_threads
 from thixo.threads import set_num_threads as set_num_threads
 from thixo.typed import BFloat16Tensor as BFloat16Tensor

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from thixo.dtype import bfloat16, complex64, float32, get_default_dtype, int64
+from thixo.dtype import bfloat16, get_default_dtype, int64
 from thixo.dtype import bool as bool_
+from thixo.errors import ArgumentError, ValueRangeError, describe
 
 _OPTIONS: dict[str, Any] = {
     "precision": 4,
@@ -37,15 +38,26 @@ def set_printoptions(
     """
     if isinstance(precision, str):
         profile, precision = precision, None
-    if profile is not None:
-        _OPTIONS.update(_PROFILES[profile], sci_mode=None)
+    if profile is not None and profile not in _PROFILES:
+        raise ArgumentError(
+            f"set_printoptions: profile must be one of {', '.join(_PROFILES)}, got {describe(profile)}"
+        )
     given = {
         "precision": precision,
         "threshold": threshold,
         "edgeitems": edgeitems,
         "linewidth": linewidth,
     }
-    _OPTIONS.update({k: v for k, v in given.items() if v is not None})
+    given = {k: v for k, v in given.items() if v is not None}
+    for name, value in given.items():
+        unbounded = name == "threshold" and value == float("inf")
+        if not unbounded and (not isinstance(value, int) or value < 0):
+            raise ArgumentError(
+                f"set_printoptions: {name} must be a whole number, 0 or more, got {describe(value)}"
+            )
+    if profile is not None:
+        _OPTIONS.update(_PROFILES[profile])
+    _OPTIONS.update(given)
     _OPTIONS["sci_mode"] = sci_mode
 
 
@@ -53,32 +65,26 @@ def tensor_text(self: Any) -> str:
     """What `repr` and `print` show."""
     if self._value is not None:
         return f"traced({self.dtype.short}{list(self.shape)})".replace(" ", "")
-    name = "tensor" if type(self).__name__ == "Tensor" else type(self).__name__
     array = self.detach()._ndarray()
     if self.dtype is bfloat16:
         array = array.astype(np.float32)
     suffixes = []
-    if array.size == 0 and (array.ndim != 1):
+    if array.size == 0 and array.ndim != 1:
         suffixes.append(f"size={tuple(self.shape)}")
-    usual = (get_default_dtype(), int64, bool_)
-    is_usual = self.dtype in usual or (self.dtype is complex64 and get_default_dtype() is float32)
-    if not is_usual or (array.size == 0 and self.dtype is not get_default_dtype()):
+    default = get_default_dtype()
+    usual = (default,) if array.size == 0 else (default, int64, bool_, default.to_complex())
+    if self.dtype not in usual:
         suffixes.append(f"dtype={self.dtype!r}")
     if self.grad_fn is not None:
         suffixes.append(f"grad_fn=<{self.grad_fn.name()}>")
     elif self.requires_grad:
         suffixes.append("requires_grad=True")
-    prefix = name + "("
-    if name != "tensor":
-        inner = "tensor(" + _body(array, len("Parameter containing:\n") and 7) + ")"
-        flag = f", requires_grad={self.requires_grad}" if self.requires_grad else ""
-        return f"{name} containing:\n{inner[:-1]}{flag})"
-    body = _body(array, len(prefix))
-    return _wrap(prefix + body, suffixes, len(prefix))
+    title = "" if type(self).__name__ == "Tensor" else f"{type(self).__name__} containing:\n"
+    return title + _wrap("tensor(" + _body(array, len("tensor(")), suffixes, len("tensor("))
 
 
 def _wrap(text: str, suffixes: list[str], indent: int) -> str:
-    last = len(text) - text.rfind("\n") - 1
+    last = len(text) - text.rfind("\n") + 1  # with the comma and a space
     for suffix in suffixes:
         if last + len(suffix) + 2 > _OPTIONS["linewidth"]:
             text += ",\n" + " " * indent + suffix
@@ -148,16 +154,17 @@ def _formatter(flat: np.ndarray) -> Any:
 
 
 def _float_formatter(flat: np.ndarray) -> Any:
-    """Whole numbers as `1.`, others with `precision` digits, widely spread ones in powers of ten."""
+    """Whole numbers as `1.`, others with `precision` digits, widely spread ones in powers of ten.
+
+    The width is that of the widest finite number other than zero, as PyTorch's users know it: a nan, an
+    infinity or a -0. among narrower numbers stands out of line.
+    """
     precision = _OPTIONS["precision"]
-    finite = np.abs(flat[np.isfinite(flat) & (flat != 0)].astype(np.float64))
-    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
-    whole = bool(np.all(finite == np.ceil(finite))) if finite.size else True
-    ratio = high / low if low else 1.0
-    if whole:
-        powers = high > 1e8 or (ratio > 1000 and high >= 1e8)
-    else:
-        powers = ratio > 1000 or high > 1e8 or low < 1e-4
+    telling = flat[np.isfinite(flat) & (flat != 0)].astype(np.float64)
+    sizes = np.abs(telling)
+    low, high = (sizes.min(), sizes.max()) if sizes.size else (1.0, 1.0)
+    whole = bool(np.all(sizes == np.ceil(sizes)))
+    powers = high / low > 1000 or high > 1e8 or low < 1e-4
     if _OPTIONS["sci_mode"] is not None:
         powers = _OPTIONS["sci_mode"]
 
@@ -168,12 +175,23 @@ def _float_formatter(flat: np.ndarray) -> Any:
             return f"{float(x):.0f}."
         return f"{float(x):.{precision}f}"
 
-    width = max((len(plain(x)) for x in flat), default=0)
+    width = max((len(plain(x)) for x in telling), default=0)
     return lambda x: plain(x).rjust(width)
 
 
 def format_tensor(self: Any, spec: str) -> str:
-    """`f"{loss:.3f}"` works for tensors with one element."""
-    if spec and self.numel() == 1 and self._value is None:
+    """`f"{loss:.3f}"` is for tensors with one element; a 0-d tensor formats as its number."""
+    if self._value is not None or (not spec and self.ndim > 0):
+        return format(repr(self), spec)
+    if self.numel() != 1:
+        raise ArgumentError(
+            f"format: {spec!r} is for a single number, this is {describe(self)}; format its elements one "
+            "by one, or set_printoptions()"
+        )
+    try:
         return format(self.item(), spec)
-    return format(repr(self), spec)
+    except ValueError as error:
+        raise ValueRangeError(
+            f"format: {spec!r} is no format for the only element of {describe(self)}, "
+            f"a Python {type(self.item()).__name__}"
+        ) from error

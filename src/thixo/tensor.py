@@ -1,4 +1,4 @@
-"""The Tensor's Python face: how tensors are made from Python data, read back, printed and copied.
+"""The Tensor's Python face: its methods, hooks and copies.
 
 Arithmetic, indexing and attributes are native; other methods come from the operator table and load when
 they are first used.
@@ -10,17 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from thixo import _core, queries
+from thixo import _core, arrays, queries
 from thixo._core import Tensor
-from thixo.device import as_device
-from thixo.dtype import DType, from_numpy_dtype, get_default_dtype
-from thixo.errors import (
-    ArgumentError,
-    AutogradError,
-    DTypeError,
-    ShapeError,
-    ValueRangeError,
-    describe,
+from thixo.errors import ArgumentError, AutogradError, describe
+from thixo.making import (
+    as_tensor,
+    asarray,
+    construct,
+    from_dlpack,
+    from_numpy,
+    is_tensor,
+    tensor,
 )
 from thixo.ops import base as _base  # noqa: F401  (tells the core where operators are)
 from thixo.ops import public
@@ -30,291 +30,13 @@ __all__ = [
     "Tensor",
     "as_tensor",
     "asarray",
+    "construct",
     "from_dlpack",
     "from_numpy",
     "is_tensor",
     "set_printoptions",
     "tensor",
 ]
-
-
-# ---- from Python data
-
-
-def tensor(
-    data: Any,
-    *,
-    dtype: DType | None = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """A new tensor with a copy of the data: a number, nested lists of numbers, an array.
-
-    >>> import thixo as tx
-    >>> tx.tensor([[1, 2], [3, 4]])
-    tensor([[1, 2],
-            [3, 4]])
-    """
-    as_device(device)
-    if isinstance(data, Tensor):
-        made = data.detach().clone()
-        if dtype is not None and made.dtype is not dtype:
-            made = made.to(dtype)
-    else:
-        made = _core.from_numpy(_array(data, dtype))
-    return made.requires_grad_() if requires_grad else made
-
-
-def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
-    """The data as a tensor, without a copy where that is possible.
-
-    >>> import thixo as tx
-    >>> x = tx.ones(2)
-    >>> tx.as_tensor(x) is x
-    True
-    """
-    if isinstance(data, Tensor):
-        as_device(device)
-        return data if dtype is None or data.dtype is dtype else data.to(dtype)
-    lent = isinstance(data, np.ndarray) and data.flags.writeable
-    if lent and (dtype is None or from_numpy_dtype(data.dtype) is dtype):
-        return from_numpy(data)
-    return tensor(data, dtype=dtype, device=device)
-
-
-def asarray(
-    obj: Any,
-    *,
-    dtype: DType | None = None,
-    device: Any = None,
-    copy: bool | None = None,
-    requires_grad: bool = False,
-) -> Tensor:
-    """The object as a tensor; `copy` says whether it must (True) or must not (False) be copied.
-
-    >>> import thixo as tx
-    >>> tx.asarray([1.0, 2.0])
-    tensor([1., 2.])
-    """
-    if copy:
-        return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
-    if hasattr(obj, "__dlpack__") and not isinstance(obj, (Tensor, np.ndarray)):
-        made = from_dlpack(obj)
-        made = made if dtype is None or made.dtype is dtype else made.to(dtype)
-    else:
-        made = as_tensor(obj, dtype, device)
-    if copy is False and not _shares(made, obj):
-        raise ValueRangeError(
-            f"asarray: copy=False, but {describe(obj)} can only be had by copying"
-        )
-    return made.requires_grad_() if requires_grad else made
-
-
-def _shares(made: Tensor, obj: Any) -> bool:
-    if isinstance(obj, Tensor):
-        return made is obj
-    if isinstance(obj, np.ndarray):
-        return np.shares_memory(made._ndarray(), obj)
-    return hasattr(obj, "__dlpack__")
-
-
-def from_numpy(array: np.ndarray) -> Tensor:
-    """A tensor over the memory of a NumPy array: a change in one is seen in the other.
-
-    >>> import numpy as np, thixo as tx
-    >>> a = np.zeros(2)
-    >>> t = tx.from_numpy(a); a[0] = 1.0; t
-    tensor([1., 0.], dtype=thixo.float64)
-    """
-    return _core.from_numpy(array)
-
-
-def is_tensor(obj: Any) -> bool:
-    """Whether the object is a Tensor.
-
-    >>> import thixo as tx
-    >>> tx.is_tensor(tx.ones(1)), tx.is_tensor(1)
-    (True, False)
-    """
-    return isinstance(obj, Tensor)
-
-
-def construct(*args: Any, **kwargs: Any) -> Tensor:
-    """`Tensor(data)` or `Tensor(2, 3)`: the default float dtype, as older code expects."""
-    if len(args) == 1 and not isinstance(args[0], int):
-        return tensor(args[0], dtype=kwargs.pop("dtype", get_default_dtype()), **kwargs)
-    return public.zeros(tuple(args), **kwargs)
-
-
-def _array(data: Any, dtype: DType | None) -> np.ndarray:
-    """A fresh array for nested Python data, with PyTorch's default dtypes."""
-    if isinstance(data, np.ndarray):
-        from_numpy_dtype(data.dtype)
-        return np.array(data, dtype=None if dtype is None else dtype.numpy)
-    if hasattr(data, "__array__") or isinstance(data, np.generic):
-        return _array(np.asarray(data), dtype)
-    found = _nested(data)
-    try:
-        array = np.array(found)
-        if array.dtype.kind == "f" and _are_large_integers(array, found):
-            array = np.array(found, np.uint64)  # NumPy alone makes floats of [2**63, 1]
-    except (ValueError, OverflowError) as error:
-        raise _explain(data) from error
-    if array.dtype == object:
-        raise _explain(data)
-    if dtype is None:
-        if array.dtype.kind == "f" or (array.size == 0 and array.dtype.kind != "b"):
-            dtype = get_default_dtype()
-        elif array.dtype.kind == "c":
-            dtype = get_default_dtype().to_complex()
-        elif array.dtype.kind not in "biu":
-            raise _explain(data)
-    elif array.dtype.kind not in "biufc":
-        raise _explain(data)
-    elif array.dtype.kind == "c" and not dtype.is_complex:
-        raise DTypeError(f"tensor: complex numbers do not fit in {dtype}")
-    elif array.dtype.kind in "iu" and dtype.numpy.kind in "iu" and array.size:
-        low, high = int(array.min()), int(array.max())
-        info = np.iinfo(dtype.numpy)
-        if low < info.min or high > info.max:
-            raise ValueRangeError(
-                f"tensor: {low if low < info.min else high} does not fit in {dtype}, which holds "
-                f"{info.min} to {info.max}"
-            )
-    with np.errstate(all="ignore"):
-        return array if dtype is None else array.astype(dtype.numpy)
-
-
-def _are_large_integers(array: np.ndarray, data: Any) -> bool:
-    if not (np.abs(array) >= 2.0**63).any():
-        return False
-    return all(isinstance(x, int) for x in np.array(data, dtype=object).flat)
-
-
-def _nested(data: Any) -> Any:
-    """Lists with tensors in them become lists of arrays; anything else stays."""
-    if isinstance(data, Tensor):
-        return data.detach().numpy() if data.ndim else data.item()
-    if isinstance(data, (list, tuple)):
-        return [_nested(x) for x in data]
-    return data
-
-
-def _explain(data: Any) -> Exception:
-    """Why nested data is no tensor: ragged, or not numbers."""
-    where: list[int] = []
-
-    def walk(x: Any) -> Exception | None:
-        if isinstance(x, (list, tuple)):
-            for i, item in enumerate(x):
-                where.append(i)
-                found = walk(item)
-                if found:
-                    return found
-                where.pop()
-            sizes = {np.shape(_nested(item)) if _regular(item) else None for item in x}
-            if len(sizes) > 1:
-                lengths = [len(i) if isinstance(i, (list, tuple)) else "a number" for i in x]
-                place = "".join(f"[{i}]" for i in where) or "the outer list"
-                return ShapeError(
-                    f"tensor: nested lists must be rectangular; at {place} the items have lengths "
-                    f"{lengths[:8]}"
-                )
-            return None
-        if isinstance(x, int) and not -(2**63) <= x < 2**64:
-            return ArgumentError(f"tensor: the integer {x} does not fit in 64 bits")
-        if isinstance(x, (bool, int, float, complex, np.generic, np.ndarray)):
-            return None
-        place = "".join(f"[{i}]" for i in where)
-        return ArgumentError(f"tensor: data{place} is {describe(x)}, which is no number")
-
-    return walk(data) or ArgumentError(f"tensor: cannot make a tensor of {describe(data)}")
-
-
-def _regular(data: Any) -> bool:
-    try:
-        return np.array(_nested(data)).dtype != object
-    except (ValueError, OverflowError):
-        return False
-
-
-# ---- DLPack
-
-
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of any object with `__dlpack__`, or of a capsule it gave.
-
-    >>> import numpy as np, thixo as tx
-    >>> tx.from_dlpack(np.arange(3))
-    tensor([0, 1, 2])
-    """
-    as_device(device)
-    if type(ext_tensor).__name__ == "PyCapsule":
-        made = _core.from_dlpack(ext_tensor)
-    elif hasattr(ext_tensor, "__dlpack__"):
-        made = _core.from_dlpack(_capsule(ext_tensor))
-    else:
-        raise ArgumentError(
-            f"from_dlpack: an object with __dlpack__ is needed, got {describe(ext_tensor)}"
-        )
-    return made.clone() if copy else made
-
-
-def _capsule(source: Any) -> Any:
-    try:
-        return source.__dlpack__(max_version=(1, 0))
-    except TypeError:  # from before version 1
-        return source.__dlpack__()
-
-
-def _dlpack(
-    self: Tensor,
-    *,
-    stream: Any = None,
-    max_version: tuple[int, int] | None = None,
-    dl_device: tuple[int, int] | None = None,
-    copy: bool | None = None,
-) -> Any:
-    """This tensor's memory as a DLPack capsule."""
-    if stream is not None and stream != -1:
-        raise ArgumentError(f"__dlpack__: the CPU has no streams, got {stream!r}")
-    if dl_device is not None and tuple(dl_device) != (1, 0):
-        raise BufferError(f"__dlpack__: only the CPU (1, 0) is served, asked for {dl_device}")
-    if self.requires_grad:
-        raise AutogradError("__dlpack__: this tensor requires grad; call detach() first")
-    source = self.clone() if copy else self
-    return _core.to_dlpack(source, max_version is not None and tuple(max_version) >= (1, 0))
-
-
-# ---- reading back
-
-
-def _numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """A NumPy array over the same memory; `force` also takes tensors that require grad."""
-    if self.requires_grad and not force:
-        raise AutogradError(
-            "numpy: this tensor requires grad, and a NumPy array carries no gradient; use "
-            "detach().numpy()"
-        )
-    return self._ndarray()
-
-
-def _array_protocol(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    array = self.numpy()
-    if dtype is not None and array.dtype != dtype:
-        if copy is False:
-            raise ValueError("__array__: another dtype needs a copy, and copy=False")
-        return array.astype(dtype)
-    return array.copy() if copy else array
-
-
-def _tolist(self: Tensor) -> Any:
-    """Nested Python lists of the elements, or one number."""
-    array = self.detach()._ndarray()
-    if self.dtype.name == "bfloat16":
-        array = array.astype(np.float32)
-    return array.tolist()
 
 
 def _backward(
@@ -395,6 +117,18 @@ def _register_after_hook(self: Tensor, hook: Any) -> RemovableHandle:
     return _add_hook(self, hook, True)
 
 
+def _requires_grad(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Set whether operations on this tensor are recorded, and return it."""
+    if not isinstance(requires_grad, (bool, np.bool_)):
+        raise ArgumentError(
+            f"requires_grad_: requires_grad must be True or False, got {describe(requires_grad)}"
+        )
+    return _native_requires_grad(self, requires_grad)
+
+
+_native_requires_grad = Tensor.requires_grad_
+
+
 def _retain_grad(self: Tensor) -> None:
     """Keep `.grad` of this tensor after backward although it is no leaf."""
     _core.retain_grad(self)
@@ -407,28 +141,6 @@ def _view_in_place(name: str) -> Any:
     method.__name__ = name + "_"
     method.__doc__ = f"`{name}`, in place: this tensor itself changes its shape."
     return method
-
-
-def _torch_function(
-    cls: type,
-    func: Any,
-    types: Any,
-    args: tuple[Any, ...] = (),
-    kwargs: dict[str, Any] | None = None,
-) -> Any:
-    """PyTorch's override protocol: its functions, given Thixo tensors, run Thixo's of the same name.
-
-    Converting is not its job: a call that mixes both kinds of tensor is refused.
-    """
-    if any(not issubclass(t, Tensor) for t in types):
-        raise ArgumentError(
-            f"torch.{func.__name__}: tensors of PyTorch and of Thixo cannot be mixed; convert one with "
-            "from_dlpack()"
-        )
-    own = getattr(Tensor, func.__name__, None) or public.find(func.__name__)
-    if own is None:
-        return NotImplemented
-    return own(*args, **(kwargs or {}))
 
 
 def _resize(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
@@ -550,16 +262,10 @@ Its methods are the operators (docs/operators) and those of docs/tensor.md.
 def _attach() -> None:
     Tensor.__doc__ = DOC
     own = {
-        "numpy": _numpy,
-        "__array__": _array_protocol,
-        "__array_priority__": 1000,
-        "tolist": _tolist,
         "backward": _backward,
         "__copy__": _copy,
         "__deepcopy__": _deepcopy,
         "__reduce_ex__": _reduce,
-        "__dlpack__": _dlpack,
-        "__dlpack_device__": lambda self: (1, 0),
         "__repr__": tensor_text,
         "__format__": format_tensor,
         "__complex__": lambda self: complex(self.item()),
@@ -569,10 +275,11 @@ def _attach() -> None:
         "to_device": _to_device,
         "register_hook": _register_hook,
         "register_post_accumulate_grad_hook": _register_after_hook,
+        "requires_grad_": _requires_grad,
         "retain_grad": _retain_grad,
         "resize_": _resize,
         "resize_as_": _resize_as,
-        "__torch_function__": classmethod(_torch_function),
+        **arrays.METHODS,
         **queries.METHODS,
     }
     for name in ("unsqueeze", "squeeze", "t", "transpose", "swapaxes", "swapdims", "as_strided"):

@@ -155,7 +155,7 @@ class Hardswish(Pointwise):
     """Input times hardsigmoid of input.
 
     >>> tx.hardswish(tx.tensor([-4.0, 1.0, 4.0]))
-    tensor([-0.0000,  0.6667,  4.0000])
+    tensor([-0.0000, 0.6667, 4.0000])
     """
 
     signature = "hardswish(input) -> y"

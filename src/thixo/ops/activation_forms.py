@@ -168,7 +168,7 @@ class FunctionalHardswish(Composite):
     """Input times hardsigmoid of input.
 
     >>> tx.nn.functional.hardswish(tx.tensor([-4.0, 1.0, 4.0]))
-    tensor([-0.0000,  0.6667,  4.0000])
+    tensor([-0.0000, 0.6667, 4.0000])
     """
 
     signature = "hardswish(input, inplace: bool = False) -> y"

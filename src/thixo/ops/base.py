@@ -18,6 +18,7 @@ from thixo.errors import OutOfMemory
 from thixo.ops.signature import REQUIRED, Param, Signature, parse
 
 TABLE: dict[str, type["Op"]] = {}  # "add", "linalg.det", "nn.functional.gelu" -> its declaration
+_RESULT_TYPES: dict[str, Any] = {}  # the named tuples of those with several results
 
 
 class Spec(NamedTuple):
@@ -146,7 +147,7 @@ def _enter(cls: type[Op], name: str, where: str) -> None:
 
 
 def _operator(cls: type[Op], sig: Signature, kind: str, rules: tuple[Any, ...]) -> Any:
-    result_type = namedtuple(sig.name, sig.outputs) if len(sig.outputs) > 1 else None  # type: ignore[misc]
+    result_type = _result_type(sig, cls.full_name) if len(sig.outputs) > 1 else None
     return _core.Operator(
         name=sig.name,
         full_name=cls.full_name,
@@ -164,6 +165,23 @@ def _operator(cls: type[Op], sig: Signature, kind: str, rules: tuple[Any, ...]) 
         random=cls.random,
         declaration=cls,
     )
+
+
+def _result_type(sig: Signature, full_name: str) -> Any:
+    """A named tuple for several results, with the name users call: `max_dim` is a form of `max`."""
+    made = namedtuple(sig.name.removesuffix("_dim"), sig.outputs)  # type: ignore[misc]
+    setattr(made, "__reduce__", lambda self: (_results, (full_name, tuple(self))))  # noqa: B010
+    _RESULT_TYPES[full_name] = made
+    return made
+
+
+def _results(full_name: str, values: tuple[Any, ...]) -> Any:
+    """Results as they were pickled: their class is not in a module, it belongs to its operator."""
+    if full_name not in _RESULT_TYPES:
+        from thixo.ops import public
+
+        public.declaration(full_name)  # loads its file
+    return _RESULT_TYPES[full_name](*values)
 
 
 def inplace_operator(cls: type[Op]) -> Any:

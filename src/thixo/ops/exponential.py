@@ -321,7 +321,7 @@ class Entr(Pointwise):
     """Entropy of one probability: -input * log(input), 0 at 0, -inf below.
 
     >>> tx.special.entr(tx.tensor([0.0, 1.0, -1.0]))
-    tensor([  0.,  -0., -inf])
+    tensor([0., -0., -inf])
     """
 
     signature = "entr(input) -> y"

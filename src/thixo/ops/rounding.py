@@ -55,7 +55,7 @@ class Ceil(Pointwise):
     """The smallest whole number that is not below input.
 
     >>> tx.ceil(tx.tensor([-0.5, 1.5]))
-    tensor([-0.,  2.])
+    tensor([-0., 2.])
     """
 
     signature = "ceil(input) -> y"
