@@ -1,0 +1,177 @@
+"""A slow interpreter of kernels, on NumPy: what every backend is judged by.
+
+Operands are arrays of shape (rows, columns) that broadcast: (rows, 1) for `row`, (1, columns) for `column`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from .instructions import FUNCTIONS, is_float
+from .kernel import Kernel
+
+NUMPY = {"bool": np.dtype(bool), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
+         "f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "c64": np.dtype(np.complex64),
+         "c128": np.dtype(np.complex128),
+         **{t: np.dtype(t.replace("u", "uint").replace("i", "int") if t[0] == "i" else f"uint{t[1:]}")
+            for t in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")}}  # fmt: skip
+
+Array = Any
+
+
+def interpret(kernel: Kernel, arrays: Sequence[Array], columns: int | None = None) -> int:
+    """Run it; the written operands are filled in place. Returns the status word."""
+    values: list[Array] = []
+    shape = np.broadcast_shapes(*(a.shape for a in arrays)) if arrays else (1, 1)
+    if columns is not None:
+        shape = (shape[0], columns)
+    status = 0
+    with np.errstate(all="ignore"):
+        for one in kernel.body:
+            arguments = [values[a] for a in one.arguments]
+            value = None
+            if one.op == "const":
+                value = np.asarray(one.attribute).astype(NUMPY[one.type])
+            elif one.op == "load":
+                at, part = one.attribute
+                value = arrays[at]
+                if kernel.operands[at].parts == 2:
+                    value = value.imag if part else value.real
+                value = value.astype(NUMPY[one.type])
+            elif one.op == "store":
+                at, part = one.attribute
+                target = arrays[at]
+                if kernel.operands[at].parts == 2:
+                    target = target.imag if part else target.real
+                target[...] = np.broadcast_to(arguments[0], target.shape).astype(target.dtype)
+            elif one.op == "index":
+                value = np.broadcast_to(np.arange(shape[1]), shape)
+            elif one.op == "check":
+                status |= 0 if np.all(arguments[0]) or 0 in shape else 1 << one.attribute
+            elif one.op == "reduce":
+                value = _reduce(one.attribute, np.broadcast_to(arguments[0], shape))
+            else:
+                value = evaluate(one.op, one.type, arguments)
+            values.append(value)
+    return status
+
+
+def _reduce(combiner: str, value: Array) -> Array:
+    function = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
+                "and": np.logical_and, "or": np.logical_or}[combiner]  # fmt: skip
+    start = {}
+    if combiner in ("max", "min"):
+        kind = value.dtype
+        limits = (-np.inf, np.inf) if kind.kind == "f" else _limits(kind)
+        start["initial"] = limits[0] if combiner == "max" else limits[1]
+    return function.reduce(value, axis=1, keepdims=True, dtype=value.dtype, **start)
+
+
+def _limits(kind: Any) -> tuple[Any, Any]:
+    if kind.kind == "b":
+        return False, True
+    info = np.iinfo(kind)
+    return info.min, info.max
+
+
+def evaluate(op: str, type: str, arguments: Sequence[Array]) -> Array:
+    """One arithmetic instruction, on arrays."""
+    a = arguments[0]
+    dtype = NUMPY[type]
+    match op:
+        case "add" | "sub" | "mul":
+            return {"add": np.add, "sub": np.subtract, "mul": np.multiply}[op](a, arguments[1])
+        case "div":
+            return np.divide(a, arguments[1]) if is_float(type) else _quotient(a, arguments[1])
+        case "rem":
+            b = np.where(arguments[1] == 0, dtype.type(1), arguments[1])
+            return np.fmod(a, b)
+        case "fma":
+            return _fma(*arguments)
+        case "neg":
+            return np.negative(a)
+        case "abs":
+            return np.abs(a)
+        case "sqrt" | "floor" | "ceil" | "trunc" | "rint":
+            return getattr(np, op)(a)
+        case "eq" | "ne" | "lt" | "le":
+            named = {"eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal}
+            return named[op](a, arguments[1])
+        case "select":
+            return np.where(a, arguments[1], arguments[2])
+        case "and" | "or" | "xor":
+            return getattr(np, f"bitwise_{op}")(a, arguments[1])
+        case "not":
+            return np.invert(a)
+        case "shl":
+            return np.left_shift(a, arguments[1])
+        case "shr":
+            return np.right_shift(a, arguments[1])
+        case "cast":
+            return _cast(a, dtype)
+        case "bits":
+            return np.ascontiguousarray(a).view(dtype).reshape(np.shape(a))
+    if op in FUNCTIONS:
+        return _FUNCTIONS[op](*arguments)
+    raise NotImplementedError(op)
+
+
+def _quotient(a: Array, b: Array) -> Array:
+    b = np.where(b == 0, np.ones_like(b), b)
+    floored, rest = np.floor_divide(a, b), np.remainder(a, b)
+    return floored + ((rest != 0) & ((a < 0) != (b < 0))).astype(floored.dtype)
+
+
+def _fma(a: Array, b: Array, c: Array) -> Array:
+    """Rounded once, or so nearly that tests of a few units in the last place cannot tell."""
+    if a.dtype == np.float32:
+        return (a.astype(np.float64) * b + c).astype(np.float32)
+    product = a * b
+    half = [x * 134217729.0 for x in (a, b)]
+    high = [h - (h - x) for h, x in zip(half, (a, b), strict=True)]
+    low = [x - h for h, x in zip(high, (a, b), strict=True)]
+    error = ((high[0] * high[1] - product) + high[0] * low[1] + low[0] * high[1]) + low[0] * low[1]
+    total = product + c
+    shadow = total - product
+    lost = (product - (total - shadow)) + (c - shadow)
+    exact = total + (error + lost)
+    return np.where(np.isfinite(exact), exact, total)
+
+
+def _cast(a: Array, dtype: Any) -> Array:
+    if a.dtype.kind == "f" and dtype.kind in "iu":
+        wide = np.int64 if dtype.itemsize == 8 or dtype == np.uint32 else np.int32
+        low, high = float(np.iinfo(wide).min), -float(np.iinfo(wide).min)
+        fits = (a >= low) & (a < high)
+        whole = np.where(fits, a, np.zeros_like(a)).astype(wide)
+        whole = np.where(fits, whole, np.iinfo(wide).min)
+        if dtype == np.uint64:
+            above = (a >= high) & (a < 2 * high)
+            rest = np.where(above, a - high, np.zeros_like(a)).astype(np.uint64) + np.uint64(1 << 63)
+            return np.where(above, rest, whole.astype(np.uint64))
+        return whole.astype(dtype)
+    return np.asarray(a).astype(dtype)
+
+
+_FUNCTIONS: dict[str, Any] = {
+    name: getattr(np, {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
+                       "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "pow": "power"}.get(name, name))
+    for name in FUNCTIONS if name not in ("erf", "erfc")
+}  # fmt: skip
+
+
+def _special(name: str) -> Any:
+    def call(x: Array) -> Array:
+        from thixo import _core
+
+        return _core.special1(name, np.ascontiguousarray(x))
+
+    return call
+
+
+_FUNCTIONS |= {name: _special(name) for name in ("erf", "erfc")}
+
