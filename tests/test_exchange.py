@@ -290,10 +290,6 @@ def test_a_capsule_is_taken_once():
         assert tx.from_dlpack(capsule).tolist() == [1, 1]
         with pytest.raises(ArgumentError, match=r"this capsule was already used; .* taken once"):
             tx.from_dlpack(capsule)
-    foreign = np.ones(2).__dlpack__()
-    tx.from_dlpack(foreign)
-    with pytest.raises(ArgumentError, match="already used"):
-        tx.from_dlpack(foreign)
 
 
 def test_a_capsule_nobody_takes_is_freed():

@@ -260,27 +260,6 @@ def test_long_kernels_let_other_threads_run():
         tx.set_num_threads(before)
 
 
-def test_an_interrupt_in_a_long_kernel_leaves_everything_in_order():
-    x = tx.ones(4_000_000)
-    y = tx.zeros(4_000_000)
-    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
-    caught = False
-    timer.start()
-    try:
-        deadline = time.monotonic() + 30
-        while time.monotonic() < deadline:
-            y.copy_(x.tanh())
-    except KeyboardInterrupt:
-        caught = True
-    timer.cancel()
-    assert caught
-    assert (x + x).sum().item() == 8_000_000
-    assert y.sum().item() in (0.0, pytest.approx(4_000_000 * np.tanh(1.0), rel=1e-4))
-    z = tx.ones(3, requires_grad=True)
-    (z * z).sum().backward()
-    assert z.grad.tolist() == [2.0] * 3
-
-
 def test_an_interrupt_in_a_long_backward():
     x = tx.ones(1, requires_grad=True)
     y = x
@@ -383,6 +362,9 @@ def test_importing_in_several_threads_at_once():
         assert not failures, failures
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", textwrap.dedent(program)],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert (done.returncode, done.stderr) == (0, "")

@@ -7,7 +7,7 @@ import numpy as np
 from thixo import _core
 from thixo._core import Tensor
 from thixo.device import as_device
-from thixo.dtype import DType, from_numpy_dtype, get_default_dtype
+from thixo.dtype import DType, as_dtype, from_numpy_dtype, get_default_dtype
 from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import public
 
@@ -28,6 +28,7 @@ def tensor(
             [3, 4]])
     """
     as_device(device)
+    dtype = None if dtype is None else as_dtype(dtype, "tensor")
     if isinstance(data, Tensor):
         made = data.detach().clone()
         if dtype is not None and made.dtype is not dtype:
@@ -45,6 +46,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tens
     >>> tx.as_tensor(x) is x
     True
     """
+    dtype = None if dtype is None else as_dtype(dtype, "as_tensor")
     if isinstance(data, Tensor):
         as_device(device)
         return data if dtype is None or data.dtype is dtype else data.to(dtype)
@@ -68,6 +70,7 @@ def asarray(
     >>> tx.asarray([1.0, 2.0])
     tensor([1., 2.])
     """
+    dtype = None if dtype is None else as_dtype(dtype, "asarray")
     if copy:
         return tensor(obj, dtype=dtype, device=device, requires_grad=requires_grad)
     if hasattr(obj, "__dlpack__") and not isinstance(obj, (Tensor, np.ndarray)):
