@@ -21,6 +21,7 @@ class Target:
     vector_bytes: int
     registers: int  # of vectors
     masks: bool  # loads and stores of some lanes only are one instruction
+    halves: bool = True  # float16 is converted by an instruction
 
     def lanes(self, element_bytes: int) -> int:
         """How many elements of this size a vector holds."""
@@ -41,7 +42,7 @@ X86_64_V4 = Target("x86-64-v4", _linux("x86_64"), "x86-64-v4", "-prefer-256-bit"
 X86_64_V3 = Target("x86-64-v3", _linux("x86_64"), "x86-64-v3", "", 32, 16, True)
 AARCH64 = Target("aarch64", _linux("aarch64"), "generic", "+neon", 16, 32, False)
 # Vectors that any back end can split up; what runs on a machine that none of the above describes.
-PORTABLE = Target("portable", "", "", "", 16, 16, False)
+PORTABLE = Target("portable", "", "", "", 16, 16, False, halves=False)
 
 TARGETS = {t.name: t for t in (X86_64_V4, X86_64_V3, AARCH64, PORTABLE)}
 

@@ -1,0 +1,235 @@
+"""Micro-kernels of matrix products: a tile of C in registers, A by broadcast, B by vectors.
+
+One generator makes them for every dtype and target. What a library exports for an element type, say f32:
+
+    gemm_f32_shape   [rows, columns of the tile, 1 where partial columns of B may be read in place]
+    gemm_f32_tile    C[rows, columns] (+)= A B, see `tile_functions`
+    gemm_f32_pack_rows_along ...  panels, see contract_pack.py
+
+The native driver (core/gemm.cpp) does the rest: blocking, threads, edges, batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .emit import Function, vector
+from .target import Target
+
+TYPES = {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat"}
+BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2}
+
+
+@dataclass(frozen=True)
+class Tile:
+    """How much of C is in registers: rows, and vectors across."""
+
+    dtype: str
+    rows: int
+    vectors: int
+    lanes: int
+
+    @property
+    def columns(self) -> int:
+        """Elements across."""
+        return self.vectors * self.lanes
+
+    @property
+    def element(self) -> str:
+        """The type of one element, as LLVM writes it."""
+        return TYPES[self.dtype]
+
+    @property
+    def vector(self) -> str:
+        """The type of one vector."""
+        return vector(self.element, self.lanes)
+
+    @property
+    def bytes(self) -> int:
+        """Of one element."""
+        return BYTES[self.dtype]
+
+
+def tile_of(dtype: str, target: Target) -> Tile:
+    """The tile that fills the registers: its elements, one row of B and one element of A.
+
+    More than enough products in flight to hide the latency of each; few loads for each product.
+    """
+    lanes = target.lanes(BYTES[dtype])
+    vectors = 3 if target.vector_bytes == 16 else 2
+    rows = (target.registers - vectors - 1) // vectors
+    if target.vector_bytes == 16:
+        rows = min(rows, 8)  # a multiple of the lanes: panels of A need no masks
+    return Tile(dtype, rows, vectors, lanes)
+
+
+PARAMETERS = (
+    ("i64", "K"),
+    ("ptr noalias readonly", "A"),
+    ("i64", "a_row"),
+    ("i64", "a_k"),
+    ("ptr noalias readonly", "B"),
+    ("i64", "b_k"),
+    ("ptr noalias", "C"),
+    ("i64", "ldc"),
+    ("i64", "rows"),
+    ("i64", "columns"),
+    ("i64", "add"),
+)
+_TYPES = ", ".join(t.split(" ")[0] for t, _ in PARAMETERS)
+_UNROLL = 4
+
+
+def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
+    """The exported `gemm_<dtype>_tile` with all its cases, and the constants beside them.
+
+    C[i, j] = (add ? C[i, j] : 0) + sum over k of A[i * a_row + k * a_k] * B[k * b_k + j], strides in elements,
+    for i < rows <= tile rows and j < columns <= tile columns. Either a_row or a_k is 1: packed panels and
+    transposed matrices have the first, plain matrices the second.
+    """
+    tile = tile_of(dtype, target)
+    functions: list[Function] = []
+    for by_rows in (False, True):
+        for masked in (False, True):
+            for vectors in range(1, tile.vectors + 1):
+                functions += [
+                    _case(tile, target, rows, vectors, masked, by_rows) for rows in range(1, tile.rows + 1)
+                ]
+    shape = [tile.rows, tile.columns, int(target.masks)]
+    constants = "\n".join(
+        [
+            _pointers(f"gemm_{dtype}_cases", [f.name for f in functions]),
+            f"@gemm_{dtype}_shape = constant [{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]",
+        ]
+    )
+    return [*functions, _entry(tile, target)], constants
+
+
+def _pointers(name: str, functions: Sequence[str]) -> str:
+    listed = ", ".join(f"ptr @{f}" for f in functions)
+    return f"@{name} = internal constant [{len(functions)} x ptr] [{listed}]"
+
+
+def _case_name(tile: Tile, rows: int, vectors: int, masked: bool, by_rows: bool) -> str:
+    kind = ("rows" if by_rows else "panel") + ("_masked" if masked else "")
+    return f"gemm_{tile.dtype}_{kind}_{rows}x{vectors}"
+
+
+def _entry(tile: Tile, target: Target) -> Function:
+    """Chooses the case: how A lies, whether the last vector is partial, vectors, rows."""
+    f = Function(f"gemm_{tile.dtype}_tile", PARAMETERS, attributes=target.attributes)
+    by_rows = f.op(f"zext i1 {f.compare('ne', '%a_row', 1)} to i64")
+    vectors = f.div(f.add("%columns", tile.lanes - 1), tile.lanes)
+    whole = f.mul(vectors, tile.lanes)
+    masked = f.op(f"zext i1 {f.compare('ne', whole, '%columns')} to i64")
+    index = f.add(f.mul(by_rows, 2), masked)
+    index = f.add(f.mul(index, tile.vectors), f.sub(vectors, 1))
+    index = f.add(f.mul(index, tile.rows), f.sub("%rows", 1))
+    chosen = f.load("ptr", f.at(f"@gemm_{tile.dtype}_cases", index, "ptr"))
+    values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in PARAMETERS)
+    f.line(f"musttail call void {chosen}({values})")
+    return f
+
+
+def _case(
+    tile: Tile, target: Target, rows: int, vectors: int, masked: bool, by_rows: bool
+) -> Function:
+    name = _case_name(tile, rows, vectors, masked, by_rows)
+    f = Function(name, PARAMETERS, attributes=target.attributes, internal=True)
+    size, vec = tile.bytes, tile.vector
+    mask = ""
+    if masked and target.masks:
+        mask = f.mask(f.sub("%columns", (vectors - 1) * tile.lanes), tile.lanes)
+    sums = [[f.variable(vec, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
+    b_step = f.mul("%b_k", size)
+    a_step = str(size) if by_rows else f.mul("%a_k", size)
+    odd = {}  # odd multiples of the step between rows: the others are these, scaled in the address
+    if by_rows:
+        row_step = f.mul("%a_row", size)
+        odd = {i: f.mul(row_step, i) for i in range(1, rows, 2)}
+    a, b = f.variable("ptr", "%A", 8), f.variable("ptr", "%B", 8)
+    c_step = f.mul("%ldc", size)
+    c_rows = ["%C"]
+    for _ in range(1, rows):
+        c_rows.append(f.at(c_rows[-1], c_step))
+    for pointer in c_rows:  # they come while the products are made
+        f.call("llvm.prefetch.p0", "void", ("ptr", pointer), ("i32", "1"), ("i32", "3"), ("i32", "1"))
+
+    def step(a_now: str, b_now: str) -> None:
+        """One k: a row of B in registers, each element of A's column against it."""
+        across = []
+        for j in range(vectors):
+            at = f.at(b_now, j * tile.lanes * size)
+            if mask and j == vectors - 1:
+                across.append(f.masked_load(vec, at, mask, size))
+            else:
+                across.append(f.load(vec, at, size))
+        for i in range(rows):
+            at = a_now
+            if not by_rows:
+                at = f.at(a_now, i * size)
+            elif i:
+                scale = i & -i
+                at = f.at(a_now, f.mul(odd[i // scale], scale))
+            one = f.splat(tile.element, f.load(tile.element, at, size), tile.lanes)
+            for j in range(vectors):
+                old = f.load(vec, sums[i][j])
+                f.store(vec, f.intrinsic("fma", vec, one, across[j], old), sums[i][j])
+
+    def run(count: int) -> None:
+        a_now, b_now = f.load("ptr", a), f.load("ptr", b)
+        for _ in range(count):
+            step(a_now, b_now)
+            b_now = f.at(b_now, b_step)
+            a_now = f.at(a_now, a_step)
+        f.store("ptr", a_now, a)
+        f.store("ptr", b_now, b)
+
+    if by_rows:  # unrolled, the loads of several steps would be moved together and registers spilt
+        with f.loop(0, "%K"):
+            run(1)
+    else:
+        many = f.op(f"and i64 %K, {-_UNROLL}")
+        with f.loop(0, many, _UNROLL):
+            run(_UNROLL)
+        with f.loop(many, "%K"):
+            run(1)
+
+    if masked and not target.masks:
+        _store_partial(f, tile, sums, rows, vectors, c_rows)
+        return f
+    with f.when(f.compare("ne", "%add", 0)):
+        for i in range(rows):
+            for j in range(vectors):
+                at = f.at(c_rows[i], j * tile.lanes * size)
+                part = mask and j == vectors - 1
+                old = f.masked_load(vec, at, mask, size) if part else f.load(vec, at, size)
+                f.store(vec, f.op(f"fadd {vec} {old}, {f.load(vec, sums[i][j])}"), sums[i][j])
+    for i in range(rows):
+        for j in range(vectors):
+            at, value = f.at(c_rows[i], j * tile.lanes * size), f.load(vec, sums[i][j])
+            if mask and j == vectors - 1:
+                f.masked_store(vec, value, at, mask, size)
+            else:
+                f.store(vec, value, at, size)
+    return f
+
+
+def _store_partial(
+    f: Function, tile: Tile, sums: list[list[str]], rows: int, vectors: int, c_rows: list[str]
+) -> None:
+    """Without masks: the tile in memory, and from there element by element."""
+    width = vectors * tile.lanes
+    scratch = f.variable(f"[{rows * width} x {tile.element}]")
+    for i in range(rows):
+        for j in range(vectors):
+            at = f.at(scratch, i * width + j * tile.lanes, tile.element)
+            f.store(tile.vector, f.load(tile.vector, sums[i][j]), at, tile.bytes)
+    adds = f.compare("ne", "%add", 0)
+    for i in range(rows):
+        with f.loop(0, "%columns") as j:
+            value = f.load(tile.element, f.at(f.at(scratch, i * width, tile.element), j, tile.element))
+            to = f.at(c_rows[i], j, tile.element)
+            total = f.op(f"fadd {tile.element} {f.load(tile.element, to)}, {value}")
+            f.store(tile.element, f.choose(adds, tile.element, total, value), to)

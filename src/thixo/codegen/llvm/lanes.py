@@ -1,0 +1,284 @@
+"""One instruction of a kernel's body, on some lanes at once, as LLVM IR."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thixo.errors import InternalError
+
+from ..instructions import Instruction, is_float, is_integer, is_signed, width
+from ..kernel import Operand
+from .emit import Function, float_bits, suffix, vector
+from .target import Target
+
+# Types in registers, and in memory where they differ.
+REGISTER = {"bool": "i1", "f32": "float", "f64": "double",
+            **{f"{s}{n}": f"i{n}" for s in "iu" for n in (8, 16, 32, 64)}}  # fmt: skip
+MEMORY = REGISTER | {"bool": "i8", "f16": "half", "bf16": "i16", "c64": "float", "c128": "double"}
+
+_FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
+_UNARY = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven"}
+_FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole"}
+
+
+class Lanes:
+    """Writes instructions into a function, `count` lanes wide; 1 is plain scalar code."""
+
+    def __init__(self, function: Function, count: int, target: Target) -> None:
+        self.f, self.count, self.target = function, count, target
+
+    def type(self, name: str) -> str:
+        """The LLVM type of a register."""
+        return vector(REGISTER[name], self.count)
+
+    def constant(self, value: bool | int | float, name: str) -> str:
+        """A number in every lane."""
+        element = REGISTER[name]
+        if is_float(name):
+            text = float_bits(float(value), element)
+        elif name == "bool":
+            text = "true" if value else "false"
+        else:
+            text = str(int(value) - (1 << width(name)) if int(value) >> (width(name) - 1) > 0 else int(value))
+        return text if self.count == 1 else f"splat ({element} {text})"
+
+    # ---- arithmetic
+
+    def run(self, one: Instruction, types: Sequence[str], values: Sequence[str]) -> str:
+        """An instruction whose arguments have these types and values."""
+        op, type = one.op, self.type(one.type)
+        a = values[0] if values else ""
+        b = values[1] if len(values) > 1 else ""
+        if op == "const":
+            return self.constant(one.attribute, one.type)
+        if op in _FLOAT_OPS:
+            if is_float(one.type):
+                return self.f.op(f"{_FLOAT_OPS[op]} {type} {a}, {b}")
+            if op != "div":
+                return self.f.op(f"{op} {type} {a}, {b}")
+        if op in ("div", "rem"):
+            return self._divide(op, one.type, a, b)
+        if op == "fma":
+            return self.f.intrinsic("fma", type, *values)
+        if op == "neg":
+            return self.f.op(f"fneg {type} {a}" if is_float(one.type) else f"sub {type} {self.constant(0, one.type)}, {a}")
+        if op == "abs":
+            if is_float(one.type):
+                return self.f.intrinsic("fabs", type, a)
+            return self.f.call(f"llvm.abs.{suffix(type)}", type, (type, a), ("i1", "false"))
+        if op in _UNARY:
+            return self.f.intrinsic(_UNARY[op], type, a)
+        if op in _FLOAT_COMPARE:
+            return self._compare(op, types[0], a, b)
+        if op == "select":
+            choice = self.type("bool")
+            return self.f.op(f"select {choice} {a}, {type} {b}, {type} {values[2]}")
+        if op in ("and", "or", "xor"):
+            return self.f.op(f"{op} {type} {a}, {b}")
+        if op == "not":
+            ones = self.constant(True if one.type == "bool" else -1, one.type)
+            return self.f.op(f"xor {type} {a}, {ones}")
+        if op in ("shl", "shr"):
+            return self._shift(op, one.type, a, b)
+        if op == "cast":
+            return self.cast(a, types[0], one.type)
+        if op == "bits":
+            return self.f.op(f"bitcast {self.type(types[0])} {a} to {type}")
+        raise InternalError(f"the LLVM backend has no instruction {op}")
+
+    def _compare(self, op: str, type: str, a: str, b: str) -> str:
+        if is_float(type):
+            return self.f.op(f"fcmp {_FLOAT_COMPARE[op]} {self.type(type)} {a}, {b}")
+        how = op if op in ("eq", "ne") else ("s" if is_signed(type) else "u") + op
+        return self.f.op(f"icmp {how} {self.type(type)} {a}, {b}")
+
+    def _divide(self, op: str, name: str, a: str, b: str) -> str:
+        type = self.type(name)
+        if not is_signed(name):
+            return self.f.op(f"u{op} {type} {a}, {b}")
+        # The lowest number by -1 has no quotient in this type; it wraps, as negation does.
+        one, zero = self.constant(1, name), self.constant(0, name)
+        negates = self.f.op(f"icmp eq {type} {b}, {self.constant(-1, name)}")
+        choice = self.type("bool")
+        safe = self.f.op(f"select {choice} {negates}, {type} {one}, {type} {b}")
+        plain = self.f.op(f"s{op} {type} {a}, {safe}")
+        other = self.f.op(f"sub {type} {zero}, {a}") if op == "div" else zero
+        return self.f.op(f"select {choice} {negates}, {type} {other}, {type} {plain}")
+
+    def _shift(self, op: str, name: str, a: str, b: str) -> str:
+        type, bits = self.type(name), width(name)
+        fits = self.f.op(f"icmp ult {type} {b}, {self.constant(bits, name)}")
+        choice = self.type("bool")
+        if op == "shr" and is_signed(name):
+            by = self.f.op(f"select {choice} {fits}, {type} {b}, {type} {self.constant(bits - 1, name)}")
+            return self.f.op(f"ashr {type} {a}, {by}")
+        zero = self.constant(0, name)
+        by = self.f.op(f"select {choice} {fits}, {type} {b}, {type} {zero}")
+        moved = self.f.op(f"{'shl' if op == 'shl' else 'lshr'} {type} {a}, {by}")
+        return self.f.op(f"select {choice} {fits}, {type} {moved}, {type} {zero}")
+
+    # ---- conversion
+
+    def cast(self, value: str, source: str, target: str) -> str:
+        """By value; out of range as the core's `copy` has it."""
+        f, a, b = self.f, self.type(source), self.type(target)
+        if source == target:
+            return value
+        if target == "bool":
+            if is_float(source):
+                return f.op(f"fcmp une {a} {value}, {self.constant(0, source)}")
+            return f.op(f"icmp ne {a} {value}, {self.constant(0, source)}")
+        if source == "bool":
+            return f.op(f"{'uitofp' if is_float(target) else 'zext'} {a} {value} to {b}")
+        if is_integer(source) and is_integer(target):
+            if width(source) == width(target):
+                return value
+            if width(source) > width(target):
+                return f.op(f"trunc {a} {value} to {b}")
+            return f.op(f"{'sext' if is_signed(source) else 'zext'} {a} {value} to {b}")
+        if is_integer(source):
+            return f.op(f"{'sitofp' if is_signed(source) else 'uitofp'} {a} {value} to {b}")
+        if is_float(target):
+            return f.op(f"{'fpext' if target == 'f64' else 'fptrunc'} {a} {value} to {b}")
+        return self._whole(value, source, target)
+
+    def _whole(self, value: str, source: str, target: str) -> str:
+        f, type = self.f, self.type(source)
+        wide = "i64" if target in ("i64", "u64", "u32") else "i32"
+        limit = 2.0 ** (width(wide) - 1)
+        above_low = f.op(f"fcmp oge {type} {value}, {self.constant(-limit, source)}")
+        below_high = f.op(f"fcmp olt {type} {value}, {self.constant(limit, source)}")
+        choice, whole = self.type("bool"), self.type(wide)
+        fits = f.op(f"and {choice} {above_low}, {below_high}")
+        zero = self.constant(0.0, source)
+        safe = f.op(f"select {choice} {fits}, {type} {value}, {type} {zero}")
+        plain = f.op(f"fptosi {type} {safe} to {whole}")
+        lowest = self.constant(-(1 << width(wide) - 1), wide)
+        made = f.op(f"select {choice} {fits}, {whole} {plain}, {whole} {lowest}")
+        if target == "u64":  # its upper half, exactly
+            high = f.op(f"fcmp oge {type} {value}, {self.constant(limit, source)}")
+            below = f.op(f"fcmp olt {type} {value}, {self.constant(2 * limit, source)}")
+            upper = f.op(f"and {choice} {high}, {below}")
+            rest = f.op(f"fsub {type} {value}, {self.constant(limit, source)}")
+            rest = f.op(f"select {choice} {upper}, {type} {rest}, {type} {zero}")
+            rest = f.op(f"fptosi {type} {rest} to {whole}")
+            rest = f.op(f"xor {whole} {rest}, {lowest}")
+            made = f.op(f"select {choice} {upper}, {whole} {rest}, {whole} {made}")
+        return self.cast(made, wide, target) if width(wide) != width(target) else made
+
+    # ---- memory
+
+    def _memory(self, operand: Operand) -> tuple[str, int]:
+        count = self.count * operand.parts
+        return vector(MEMORY[operand.dtype], count), count
+
+    def load(self, operand: Operand, pointer: str, left: str | None = None) -> list[str]:
+        """The elements there, in registers, a value for each part; only the first `left` if given."""
+        type, count = self._memory(operand)
+        align = operand.bytes // operand.parts
+        if left is None:
+            raw = self.f.load(type, pointer, align)
+        else:
+            raw = self.f.masked_load(type, pointer, self._mask(operand, left), align)
+        if operand.parts == 1:
+            return [self._widen(raw, operand.dtype)]
+        if self.count == 1:
+            return [self.f.op(f"extractelement {type} {raw}, i64 {p}") for p in (0, 1)]
+        return [self._every_second(raw, type, count, p) for p in (0, 1)]
+
+    def _mask(self, operand: Operand, left: str) -> str:
+        elements = left if operand.parts == 1 else self.f.mul(left, operand.parts)
+        return self.f.mask(elements, self.count * operand.parts)
+
+    def _every_second(self, raw: str, type: str, count: int, first: int) -> str:
+        places = ", ".join(f"i32 {i}" for i in range(first, count, 2))
+        return self.f.op(f"shufflevector {type} {raw}, {type} poison, <{count // 2} x i32> <{places}>")
+
+    def _widen(self, raw: str, dtype: str) -> str:
+        f, type = self.f, vector(MEMORY[dtype], self.count)
+        if dtype == "bool":
+            return f.op(f"icmp ne {type} {raw}, zeroinitializer" if self.count > 1 else f"icmp ne i8 {raw}, 0")
+        if dtype == "f16" and not self.target.halves:
+            return self._half_to_float(f.op(f"bitcast {type} {raw} to {vector('i16', self.count)}"))
+        if dtype == "f16":
+            return f.op(f"fpext {type} {raw} to {self.type('f32')}")
+        if dtype == "bf16":
+            wide = f.op(f"zext {type} {raw} to {self.type('i32')}")
+            wide = f.op(f"shl {self.type('i32')} {wide}, {self.constant(16, 'i32')}")
+            return f.op(f"bitcast {self.type('i32')} {wide} to {self.type('f32')}")
+        return raw
+
+    def store(self, operand: Operand, parts: Sequence[str], pointer: str, left: str | None = None) -> None:
+        """Write registers there, a value for each part of the elements."""
+        type, count = self._memory(operand)
+        align = operand.bytes // operand.parts
+        if operand.parts == 1:
+            raw = self._narrow(parts[0], operand.dtype)
+        elif self.count == 1:
+            element = MEMORY[operand.dtype]
+            raw = self.f.op(f"insertelement {type} poison, {element} {parts[0]}, i64 0")
+            raw = self.f.op(f"insertelement {type} {raw}, {element} {parts[1]}, i64 1")
+        else:
+            half = self.type(operand.register)
+            places = ", ".join(f"i32 {i // 2 + (i % 2) * self.count}" for i in range(count))
+            raw = self.f.op(f"shufflevector {half} {parts[0]}, {half} {parts[1]}, <{count} x i32> <{places}>")
+        if left is None:
+            self.f.store(type, raw, pointer, align)
+        else:
+            self.f.masked_store(type, raw, pointer, self._mask(operand, left), align)
+
+    def _narrow(self, value: str, dtype: str) -> str:
+        f, type = self.f, vector(MEMORY[dtype], self.count)
+        if dtype == "bool":
+            return f.op(f"zext {self.type('bool')} {value} to {type}")
+        if dtype == "f16" and not self.target.halves:
+            return f.op(f"bitcast {vector('i16', self.count)} {self._float_to_half(value)} to {type}")
+        if dtype == "f16":
+            return f.op(f"fptrunc {self.type('f32')} {value} to {type}")
+        if dtype == "bf16":  # to nearest, halves to even; a NaN stays one
+            whole = self.type("i32")
+            bits = f.op(f"bitcast {self.type('f32')} {value} to {whole}")
+            odd = f.op(f"lshr {whole} {bits}, {self.constant(16, 'i32')}")
+            odd = f.op(f"and {whole} {odd}, {self.constant(1, 'i32')}")
+            up = f.op(f"add {whole} {odd}, {self.constant(0x7FFF, 'i32')}")
+            rounded = f.op(f"add {whole} {bits}, {up}")
+            quiet = f.op(f"or {whole} {bits}, {self.constant(0x400000, 'i32')}")
+            nan = f.op(f"fcmp uno {self.type('f32')} {value}, {value}")
+            made = f.op(f"select {self.type('bool')} {nan}, {whole} {quiet}, {whole} {rounded}")
+            made = f.op(f"lshr {whole} {made}, {self.constant(16, 'i32')}")
+            return f.op(f"trunc {whole} {made} to {type}")
+        return value
+
+    def _half_to_float(self, raw: str) -> str:
+        """Moves the bits up and scales: a subnormal half is a normal float after that."""
+        f, whole, real = self.f, self.type("i32"), self.type("f32")
+        bits = f.op(f"zext {vector('i16', self.count)} {raw} to {whole}")
+        sign = f.op(f"shl {whole} {f.op(f'and {whole} {bits}, {self.constant(0x8000, "i32")}')}, {self.constant(16, 'i32')}")
+        rest = f.op(f"and {whole} {bits}, {self.constant(0x7FFF, 'i32')}")
+        moved = f.op(f"shl {whole} {rest}, {self.constant(13, 'i32')}")
+        scaled = f.op(f"fmul {real} {f.op(f'bitcast {whole} {moved} to {real}')}, {self.constant(2.0**112, 'f32')}")
+        finite = f.op(f"bitcast {real} {scaled} to {whole}")
+        special = f.op(f"icmp uge {whole} {rest}, {self.constant(0x7C00, 'i32')}")
+        full = f.op(f"or {whole} {moved}, {self.constant(0x7F800000, 'i32')}")
+        made = f.op(f"select {self.type('bool')} {special}, {whole} {full}, {whole} {finite}")
+        return f.op(f"bitcast {whole} {f.op(f'or {whole} {made}, {sign}')} to {real}")
+
+    def _float_to_half(self, value: str) -> str:
+        """To nearest, halves to even. Beside 0.5 a float's last bit is a subnormal half's, so adding it rounds."""
+        f, whole, real, choice = self.f, self.type("i32"), self.type("f32"), self.type("bool")
+        c = lambda n: self.constant(n, "i32")  # noqa: E731
+        bits = f.op(f"bitcast {real} {value} to {whole}")
+        sign = f.op(f"and {whole} {f.op(f'lshr {whole} {bits}, {c(16)}')}, {c(0x8000)}")
+        rest = f.op(f"and {whole} {bits}, {c(0x7FFFFFFF)}")
+        odd = f.op(f"and {whole} {f.op(f'lshr {whole} {rest}, {c(13)}')}, {c(1)}")
+        up = f.op(f"add {whole} {f.op(f'add {whole} {rest}, {odd}')}, {c(0xFFF - (112 << 23))}")
+        normal = f.op(f"lshr {whole} {up}, {c(13)}")
+        large = f.op(f"icmp uge {whole} {rest}, {c(0x477FF000)}")
+        normal = f.op(f"select {choice} {large}, {whole} {c(0x7C00)}, {whole} {normal}")
+        small = f.op(f"icmp ult {whole} {rest}, {c(0x38800000)}")
+        beside = f.op(f"fadd {real} {f.op(f'bitcast {whole} {rest} to {real}')}, {self.constant(0.5, 'f32')}")
+        tiny = f.op(f"sub {whole} {f.op(f'bitcast {real} {beside} to {whole}')}, {c(0x3F000000)}")
+        made = f.op(f"select {choice} {small}, {whole} {tiny}, {whole} {normal}")
+        nan = f.op(f"icmp ugt {whole} {rest}, {c(0x7F800000)}")
+        made = f.op(f"select {choice} {nan}, {whole} {c(0x7E00)}, {whole} {made}")
+        return f.op(f"trunc {whole} {f.op(f'or {whole} {made}, {sign}')} to {vector('i16', self.count)}")

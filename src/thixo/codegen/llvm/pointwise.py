@@ -1,0 +1,142 @@
+"""Pointwise kernels: a loop over elements, for operands that follow each other or stay where they are.
+
+    void kernel(char** pointers, const int64_t* strides, int64_t n)
+
+Strides are in bytes; each is the operand's element size, or 0 (any other is the caller's affair: it
+copies such operands into a line first). A `one` operand is read once. If the body checks anything,
+one more pointer leads to the status word, an int64 to which bits are added.
+"""
+
+from __future__ import annotations
+
+from ..instructions import BYTES
+from ..kernel import Kernel
+from .emit import Function, module, vector
+from .lanes import MEMORY, Lanes
+from .target import Target
+
+
+def lanes_of(kernel: Kernel, target: Target) -> int:
+    """As many as the widest register of the body allows."""
+    widest = max((BYTES[i.type] for i in kernel.body if i.type != "bool"), default=1)
+    return min(64, max(1, target.vector_bytes // widest))
+
+
+def pointwise(kernel: Kernel, name: str, target: Target) -> str:
+    """The text of a module with this one function."""
+    count = lanes_of(kernel, target)
+    f = Function(name, [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "n")],
+                 attributes=target.attributes)  # fmt: skip
+    loop = _Loop(kernel, f)
+    loop.enter(count)
+    whole = f.mul(f.div("%n", count), count) if count > 1 else "%n"
+    if count > 1:
+        with f.loop(0, whole, count) as _:
+            loop.body(Lanes(f, count, target))
+            loop.advance(count)
+        left = f.sub("%n", whole)
+        if target.masks:
+            with f.when(f.compare("ne", left, 0)):
+                loop.body(Lanes(f, count, target), left)
+        else:
+            with f.loop(0, left) as _:
+                loop.body(Lanes(f, 1, target))
+                loop.advance(1)
+    else:
+        with f.loop(0, "%n") as _:
+            loop.body(Lanes(f, 1, target))
+            loop.advance(1)
+    loop.leave()
+    return module([f])
+
+
+class _Loop:
+    """Where the operands are while the loop runs."""
+
+    def __init__(self, kernel: Kernel, f: Function) -> None:
+        self.kernel, self.f = kernel, f
+        self.places: list[str] = []  # variables with the address of the next element
+        self.strides: list[str] = []
+        self.checks = any(i.op == "check" for i in kernel.body)
+
+    def enter(self, count: int) -> None:
+        """Find the operands. One that stays where it is becomes a line of copies, to be read like any other."""
+        f = self.f
+        for i, operand in enumerate(self.kernel.operands):
+            pointer = f.load("ptr", f.at("%pointers", 8 * i), 8)
+            if operand.view == "one":
+                stride = "0"
+            else:
+                stride = f.load("i64", f.at("%strides", 8 * i), 8)
+            place = f.variable("ptr", pointer, align=8)
+            if not operand.written and count > 1:
+                element = vector(MEMORY[operand.dtype], operand.parts)
+                line = f.variable(f"[{count} x {element}]")
+                with f.when(f.compare("eq", stride, 0)):
+                    one = f.load(element, pointer, operand.bytes // operand.parts)
+                    self._repeat(element, one, line, count)
+                    f.store("ptr", line, place)
+            self.places.append(place)
+            self.strides.append(stride)
+        if self.checks:
+            self.status = f.load("ptr", f.at("%pointers", 8 * len(self.kernel.operands)), 8)
+            self.found = f.variable("i64", "0", align=8)
+
+    def _repeat(self, element: str, value: str, line: str, count: int) -> None:
+        if element.startswith("<"):  # a complex number: two of a kind
+            for i in range(count):
+                self.f.store(element, value, self.f.at(line, i, element), 4)
+            return
+        self.f.store(vector(element, count), self.f.splat(element, value, count), line)
+
+    def body(self, lanes: Lanes, left: str | None = None) -> None:
+        """All instructions once, for the elements at the places."""
+        f, kernel = self.f, self.kernel
+        values: list[str] = []
+        loaded: dict[int, list[str]] = {}
+        stored: dict[int, list[str]] = {}
+        for one in kernel.body:
+            arguments = [values[a] for a in one.arguments]
+            value = ""
+            if one.op == "load":
+                at, part = one.attribute
+                if at not in loaded:
+                    loaded[at] = lanes.load(kernel.operands[at], f.load("ptr", self.places[at]), left)
+                value = loaded[at][part]
+            elif one.op == "store":
+                at, part = one.attribute
+                parts = stored.setdefault(at, [""] * kernel.operands[at].parts)
+                parts[part] = arguments[0]
+                if all(parts):
+                    lanes.store(kernel.operands[at], parts, f.load("ptr", self.places[at]), left)
+            elif one.op == "check":
+                self._check(lanes, arguments[0], one.attribute, left)
+            else:
+                types = [kernel.body[a].type for a in one.arguments]
+                value = lanes.run(one, types, arguments)
+            values.append(value)
+
+    def _check(self, lanes: Lanes, holds: str, bit: int, left: str | None) -> None:
+        f, type = self.f, lanes.type("bool")
+        fails = f.op(f"xor {type} {holds}, {lanes.constant(True, 'bool')}")
+        if left is not None:
+            fails = f.op(f"and {type} {fails}, {f.mask(left, lanes.count)}")
+        if lanes.count > 1:
+            fails = f.call(f"llvm.vector.reduce.or.v{lanes.count}i1", "i1", (type, fails))
+        word = f.choose(fails, "i64", 1 << bit, 0)
+        f.store("i64", f.op(f"or i64 {f.load('i64', self.found)}, {word}"), self.found)
+
+    def advance(self, count: int) -> None:
+        """To the next elements."""
+        f = self.f
+        for place, stride in zip(self.places, self.strides, strict=True):
+            if stride == "0":
+                continue
+            step = stride if count == 1 else f.mul(stride, count)
+            f.store("ptr", f.at(f.load("ptr", place), step), place)
+
+    def leave(self) -> None:
+        """Report what was found."""
+        if self.checks:
+            f = self.f
+            f.store("i64", f.op(f"or i64 {f.load('i64', self.status, 8)}, {f.load('i64', self.found)}"), self.status, 8)
