@@ -249,36 +249,44 @@ class Lanes:
             return f.op(f"trunc {whole} {made} to {type}")
         return value
 
+    # Where no instruction converts float16.
+
+    def _whole_op(self, op: str, a: str, b: str | int) -> str:
+        """An operation on 32-bit integers; a plain number stands for a constant."""
+        other = self.constant(b, "i32") if isinstance(b, int) else b
+        return self.f.op(f"{op} {self.type('i32')} {a}, {other}")
+
+    def _choose(self, condition: str, a: str | int, b: str) -> str:
+        first = self.constant(a, "i32") if isinstance(a, int) else a
+        whole = self.type("i32")
+        return self.f.op(f"select {self.type('bool')} {condition}, {whole} {first}, {whole} {b}")
+
     def _half_to_float(self, raw: str) -> str:
         """Moves the bits up and scales: a subnormal half is a normal float after that."""
-        f, whole, real = self.f, self.type("i32"), self.type("f32")
+        f, do, whole, real = self.f, self._whole_op, self.type("i32"), self.type("f32")
         bits = f.op(f"zext {vector('i16', self.count)} {raw} to {whole}")
-        sign = f.op(f"shl {whole} {f.op(f'and {whole} {bits}, {self.constant(0x8000, "i32")}')}, {self.constant(16, 'i32')}")
-        rest = f.op(f"and {whole} {bits}, {self.constant(0x7FFF, 'i32')}")
-        moved = f.op(f"shl {whole} {rest}, {self.constant(13, 'i32')}")
-        scaled = f.op(f"fmul {real} {f.op(f'bitcast {whole} {moved} to {real}')}, {self.constant(2.0**112, 'f32')}")
+        sign = do("shl", do("and", bits, 0x8000), 16)
+        rest = do("and", bits, 0x7FFF)
+        moved = do("shl", rest, 13)
+        small = f.op(f"bitcast {whole} {moved} to {real}")
+        scaled = f.op(f"fmul {real} {small}, {self.constant(2.0**112, 'f32')}")
         finite = f.op(f"bitcast {real} {scaled} to {whole}")
-        special = f.op(f"icmp uge {whole} {rest}, {self.constant(0x7C00, 'i32')}")
-        full = f.op(f"or {whole} {moved}, {self.constant(0x7F800000, 'i32')}")
-        made = f.op(f"select {self.type('bool')} {special}, {whole} {full}, {whole} {finite}")
-        return f.op(f"bitcast {whole} {f.op(f'or {whole} {made}, {sign}')} to {real}")
+        special = do("icmp uge", rest, 0x7C00)
+        made = self._choose(special, do("or", moved, 0x7F800000), finite)
+        return f.op(f"bitcast {whole} {do('or', made, sign)} to {real}")
 
     def _float_to_half(self, value: str) -> str:
         """To nearest, halves to even. Beside 0.5 a float's last bit is a subnormal half's, so adding it rounds."""
-        f, whole, real, choice = self.f, self.type("i32"), self.type("f32"), self.type("bool")
-        c = lambda n: self.constant(n, "i32")  # noqa: E731
+        f, do, whole, real = self.f, self._whole_op, self.type("i32"), self.type("f32")
         bits = f.op(f"bitcast {real} {value} to {whole}")
-        sign = f.op(f"and {whole} {f.op(f'lshr {whole} {bits}, {c(16)}')}, {c(0x8000)}")
-        rest = f.op(f"and {whole} {bits}, {c(0x7FFFFFFF)}")
-        odd = f.op(f"and {whole} {f.op(f'lshr {whole} {rest}, {c(13)}')}, {c(1)}")
-        up = f.op(f"add {whole} {f.op(f'add {whole} {rest}, {odd}')}, {c(0xFFF - (112 << 23))}")
-        normal = f.op(f"lshr {whole} {up}, {c(13)}")
-        large = f.op(f"icmp uge {whole} {rest}, {c(0x477FF000)}")
-        normal = f.op(f"select {choice} {large}, {whole} {c(0x7C00)}, {whole} {normal}")
-        small = f.op(f"icmp ult {whole} {rest}, {c(0x38800000)}")
-        beside = f.op(f"fadd {real} {f.op(f'bitcast {whole} {rest} to {real}')}, {self.constant(0.5, 'f32')}")
-        tiny = f.op(f"sub {whole} {f.op(f'bitcast {real} {beside} to {whole}')}, {c(0x3F000000)}")
-        made = f.op(f"select {choice} {small}, {whole} {tiny}, {whole} {normal}")
-        nan = f.op(f"icmp ugt {whole} {rest}, {c(0x7F800000)}")
-        made = f.op(f"select {choice} {nan}, {whole} {c(0x7E00)}, {whole} {made}")
-        return f.op(f"trunc {whole} {f.op(f'or {whole} {made}, {sign}')} to {vector('i16', self.count)}")
+        sign = do("and", do("lshr", bits, 16), 0x8000)
+        rest = do("and", bits, 0x7FFFFFFF)
+        odd = do("and", do("lshr", rest, 13), 1)
+        normal = do("lshr", do("add", do("add", rest, odd), 0xFFF - (112 << 23)), 13)
+        normal = self._choose(do("icmp uge", rest, 0x477FF000), 0x7C00, normal)
+        size = f.op(f"bitcast {whole} {rest} to {real}")
+        beside = f.op(f"fadd {real} {size}, {self.constant(0.5, 'f32')}")
+        tiny = do("sub", f.op(f"bitcast {real} {beside} to {whole}"), 0x3F000000)
+        made = self._choose(do("icmp ult", rest, 0x38800000), tiny, normal)
+        made = self._choose(do("icmp ugt", rest, 0x7F800000), 0x7E00, made)
+        return f.op(f"trunc {whole} {do('or', made, sign)} to {vector('i16', self.count)}")
