@@ -38,9 +38,11 @@ def test_names_of_the_table_hide_nothing_of_the_package():
     assert not clash
 
 
-def test_aliases_are_the_same_object():
+def test_aliases_are_the_same_operator_under_their_own_names():
     for alias, name in index.ALIASES.items():
-        assert public.find(alias) is public.find(name)
+        assert public.find(alias).declaration is public.find(name).declaration
+        assert public.find(alias) is public.find(alias)
+        assert public.find(alias).__name__ == alias.rpartition(".")[2]
 
 
 def test_importing_loads_no_declaration():

@@ -11,7 +11,10 @@ import reprlib
 import sys
 from typing import Any
 
+import numpy as np
+
 _HOME = os.path.dirname(sys._getframe().f_code.co_filename) + os.sep
+_NUMPY = os.path.dirname(np.__file__) + os.sep
 _LOCATION = re.compile(r" \([^()\n]+:\d+\)$")
 
 
@@ -31,6 +34,18 @@ def user_line() -> str | None:
             return f"{os.path.basename(name)}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return None
+
+
+def user_level() -> int:
+    """How many frames up from its caller the user's line is: `stacklevel` of a warning.
+
+    >>> user_level()
+    1
+    """
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HOME):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 class ThixoError(RuntimeError):
@@ -178,6 +193,56 @@ class InternalError(ThixoError):
     Fails:  a kernel returns another shape than its shape rule promised
     Fixed:  nothing a user can change: report it
     """
+
+
+# ---- errors that leave an operator
+
+# What Python and NumPy raise of arguments that they do not take.
+_RAW = (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, AssertionError)
+
+
+def lead_error(error: Exception, shown: str, name: str, full_name: str) -> Exception:
+    """The error that an operator's caller sees: its message begins with the name that the caller wrote.
+
+    `shown` is that name, `name` and `full_name` are the operator's own. Each operator on the way out is asked;
+    the outermost and the innermost stay in the message.
+
+    >>> str(lead_error(ShapeError("matmul: inner sizes differ (a.py:1)"), "linear", "linear", "nn.functional.linear"))
+    'linear: matmul: inner sizes differ (a.py:1)'
+    """
+    if not isinstance(error, ThixoError):
+        return _of_operator(error, shown)
+    text = str(error)
+    head, colon, rest = text.partition(": ")
+    if colon and head == getattr(error, "_led_by", None):
+        text = rest
+        head, colon, rest = text.partition(": ")
+    by_full_name = head == full_name and shown == name and not name.endswith("_")
+    if head != shown and not by_full_name:
+        inner = head.rpartition(".")[2].rstrip("_")
+        itself = colon and inner in (shown.rstrip("_"), name.rstrip("_"))
+        text = f"{shown}: {rest if itself else text}"
+    error.args = (text,)
+    error._led_by = shown  # type: ignore[attr-defined]
+    return error
+
+
+def _of_operator(error: Exception, name: str) -> Exception:
+    """A failure inside of an operator as an error of ours; one that the user's own code raised stays."""
+    if not isinstance(error, (*_RAW, MemoryError)) or isinstance(error, Warning):
+        return error
+    step = error.__traceback__
+    while step is not None:
+        if not step.tb_frame.f_code.co_filename.startswith((_HOME, _NUMPY, "<")):
+            return error
+        step = step.tb_next
+    made: ThixoError
+    if isinstance(error, MemoryError):
+        made = OutOfMemory(f"{name}: {error}")
+    else:
+        made = InternalError(f"{name}: fails on these arguments: {type(error).__name__}: {error}")
+    made.__cause__ = error
+    return made
 
 
 _SHORT_DTYPE = re.compile(r"(bfloat|float|uint|int|complex)(\d+)$")

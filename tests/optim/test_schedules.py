@@ -151,7 +151,7 @@ def test_momentum_cycles_against_the_rate():
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
-        (lambda s, o: s.StepLR("adam", 3), ArgumentError, "an Optimizer is needed"),
+        (lambda s, o: s.StepLR("adam", 3), ArgumentError, "must be an Optimizer"),
         (lambda s, o: s.StepLR(o, 3, last_epoch=4), ArgumentError, "initial_lr"),
         (lambda s, o: s.ConstantLR(o, 2.0), ValueRangeError, "factor is 2.0"),
         (lambda s, o: s.LinearLR(o, 0.0), ValueRangeError, "start_factor"),

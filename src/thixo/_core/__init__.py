@@ -53,6 +53,7 @@ configure(
         errors.InternalError,
         errors.ValueRangeError,
     ),
+    lead_error=errors.lead_error,
     dtypes=ALL,
     dim=shape.Dim,
     size=Size,

@@ -43,7 +43,7 @@ class LeakyRelu(Pointwise):
     tensor([-0.1000,  2.0000])
     """
 
-    signature = "leaky_relu(input, negative_slope: scalar = 0.01) -> y"
+    signature = "leaky_relu(input, negative_slope: float = 0.01) -> y"
     dtypes = FLOATS
     inplace = True
 
@@ -66,7 +66,7 @@ class Hardtanh(Pointwise):
     tensor([-1.0000,  0.5000,  1.0000])
     """
 
-    signature = "hardtanh(input, min_val: scalar = -1.0, max_val: scalar = 1.0) -> y"
+    signature = "hardtanh(input, min_val: float = -1.0, max_val: float = 1.0) -> y"
     dtypes = INTEGERS + FLOATS
     inplace = True
 
@@ -112,7 +112,7 @@ class Threshold(Pointwise):
     tensor([9., 2.])
     """
 
-    signature = "threshold(input, threshold: scalar, value: scalar) -> y"
+    signature = "threshold(input, threshold: float, value: float) -> y"
     dtypes = INTEGERS + FLOATS
     method = False
     inplace = True
@@ -182,7 +182,7 @@ class Hardshrink(Pointwise):
     tensor([-1.,  0.,  1.])
     """
 
-    signature = "hardshrink(input, lambd: scalar = 0.5) -> y"
+    signature = "hardshrink(input, lambd: float = 0.5) -> y"
     aliases = ("nn.functional.hardshrink",)
     dtypes = FLOATS
 
@@ -205,7 +205,7 @@ class Softshrink(Pointwise):
     tensor([-0.5000,  0.0000,  0.5000])
     """
 
-    signature = "softshrink(input, lambd: scalar = 0.5) -> y"
+    signature = "softshrink(input, lambd: float = 0.5) -> y"
     namespace = "nn.functional"
     dtypes = FLOATS
 

@@ -40,7 +40,7 @@ class FunctionalLeakyRelu(Composite):
     tensor([-0.1000,  2.0000])
     """
 
-    signature = "leaky_relu(input, negative_slope: scalar = 0.01, inplace: bool = False) -> y"
+    signature = "leaky_relu(input, negative_slope: float = 0.01, inplace: bool = False) -> y"
     namespace = "nn.functional"
     dtypes = LeakyRelu.dtypes
     inplace = True
@@ -190,7 +190,7 @@ class FunctionalHardtanh(Composite):
     """
 
     signature = (
-        "hardtanh(input, min_val: scalar = -1.0, max_val: scalar = 1.0, inplace: bool = False) -> y"
+        "hardtanh(input, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> y"
     )
     namespace = "nn.functional"
     dtypes = Hardtanh.dtypes
@@ -211,7 +211,7 @@ class FunctionalThreshold(Composite):
     tensor([9., 2.])
     """
 
-    signature = "threshold(input, threshold: scalar, value: scalar, inplace: bool = False) -> y"
+    signature = "threshold(input, threshold: float, value: float, inplace: bool = False) -> y"
     namespace = "nn.functional"
     dtypes = Threshold.dtypes
     inplace = True
@@ -250,7 +250,7 @@ class Rrelu(Composite):
     """
 
     signature = (
-        "rrelu(input, lower: scalar = 0.125, upper: scalar = 0.3333333333333333,"
+        "rrelu(input, lower: float = 0.125, upper: float = 0.3333333333333333,"
         " training: bool = False, inplace: bool = False) -> y"
     )
     namespace = "nn.functional"

@@ -44,8 +44,9 @@ def _longest(size: Any, bins: Any) -> Any:
 def _bins(size: Any, bins: Any, device: Any) -> tuple[Any, Any, Any]:
     """(first place of each bin, one past its last, all its places with a tail that may be beyond)."""
     number = tx.arange(bins, device=device)
-    start = number * size // bins
-    stop = -(-(number + 1) * size // bins)
+    divisor = 1 if isinstance(bins, int) and bins == 0 else bins  # without bins nothing is divided
+    start = number * size // divisor
+    stop = -(-(number + 1) * size // divisor)
     return start, stop, start.unsqueeze(1) + tx.arange(_longest(size, bins), device=device)
 
 

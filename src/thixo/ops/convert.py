@@ -26,6 +26,7 @@ from thixo.ops.create import fill_type
 from thixo.ops.create_options import check_memory_format
 from thixo.ops.layout import broadcasts_to
 from thixo.ops.loops import build
+from thixo.ops.rules import is_tensor
 from thixo.ops.samples import Bad, Sample
 
 
@@ -285,6 +286,8 @@ class To(Composite):
             )
         copy = copy or (len(flags) > 1 and flags[1])
         if other is not None:
+            if not is_tensor(other):
+                raise ArgumentError(f"to: other must be a Tensor, got {describe(other)}")
             dtype, device = dtype or other.dtype, other.device if device is None else device
         if device is not None:
             as_device(device)

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from thixo import _core
 from thixo.dtype import float32, float64, int64
 from thixo.errors import AutogradError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import loss_references as slow
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.loss_reduction import reduced, reduction_of
+from thixo.ops.plain import whole
 from thixo.ops.samples import Bad, Sample
 
 _DTYPES = (float32, float64)
@@ -305,12 +307,15 @@ def _check(log_probs: Any, targets: Any, steps: Any, lengths: Any, blank: int) -
 
 
 def _lengths(op: str, name: str, value: Any, like: Any) -> Any:
-    if hasattr(value, "dtype"):
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
+        value = value.ravel().tolist()
+    if isinstance(value, _core.Tensor):
         if not value.dtype.is_integer:
             raise DTypeError(f"{op}: {name} is {describe(value)}; it must hold integers")
         return value.to(int64).reshape(-1)
-    values = list(value) if isinstance(value, (tuple, list)) else [value]
-    return tx.cat([tx.full((1,), v, dtype=int64, device=like.device) for v in values])
+    values = value if isinstance(value, (tuple, list)) else [value]
+    lengths = [whole(op, name, v) for v in values]
+    return tx.cat([tx.full((1,), n, dtype=int64, device=like.device) for n in lengths])
 
 
 class CtcLoss(Composite):

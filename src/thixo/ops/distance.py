@@ -58,6 +58,10 @@ class Norm(Composite):
 
     def compose(input, p, dim, keepdim, dtype):
         require_dtype("norm", input, Norm.dtypes)
+        if isinstance(p, np.ndarray | np.generic) and p.ndim == 0:
+            p = p.item()
+        if p is not None and not isinstance(p, str | int | float):
+            raise ArgumentError(f"norm: p is {describe(p)}; needs a real number, 'fro' or 'nuc'")
         if p == "nuc":
             dims = axes(dim, input.ndim, "norm")
             if len(dims) != 2:
@@ -106,7 +110,7 @@ class Dist(Composite):
     tensor(5.)
     """
 
-    signature = "dist(input, other, p: scalar = 2) -> y"
+    signature = "dist(input, other, p: float = 2) -> y"
 
     def compose(input, other, p):
         common = result_type(input, other)
@@ -405,7 +409,7 @@ class Renorm(Composite):
             [0.3000, 0.4000]])
     """
 
-    signature = "renorm(input, p: scalar, dim: int, maxnorm: scalar) -> y"
+    signature = "renorm(input, p: float, dim: int, maxnorm: float) -> y"
     dtypes = FLOATS + COMPLEX
     inplace = True
 

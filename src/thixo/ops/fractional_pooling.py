@@ -7,6 +7,7 @@ from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError,
 from thixo.ops import pooling_references as slow
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
+from thixo.ops.plain import real
 from thixo.ops.precision import widened
 from thixo.ops.samples import Bad, Sample
 from thixo.ops.windows import batched, per_axis, require
@@ -22,6 +23,7 @@ def _fractional_sizes(
     if output_size is None:
         ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,)
         ratios = ratios * axes if len(ratios) == 1 else ratios
+        ratios = tuple(real(op, "output_ratio", r) for r in ratios)
         if len(ratios) != axes or not all(0 < r < 1 for r in ratios):
             raise ValueRangeError(
                 f"{op}: output_ratio is {output_ratio!r}; it must be {axes} numbers between 0 and 1"

@@ -110,7 +110,7 @@ class Histc(Op):
     tensor([0., 2., 1., 0.])
     """
 
-    signature = "histc(input, bins: int = 100, min: scalar = 0, max: scalar = 0) -> y"
+    signature = "histc(input, bins: int = 100, min: float = 0, max: float = 0) -> y"
     dtypes = FLOATS
     vjp = None
 
@@ -373,6 +373,10 @@ class Histogramdd(Composite):
         if input.ndim < 2:
             raise ShapeError(f"histogramdd: input is {describe(input)}; needs two axes or more")
         dims = input.shape[-1]
+        if dims == 0:
+            raise ShapeError(
+                f"histogramdd: input is {describe(input)}; its last axis must not be empty"
+            )
         if not isinstance(bins, list | tuple):
             bins = [bins] * int(dims)
         if len(bins) != dims:

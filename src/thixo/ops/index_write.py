@@ -20,6 +20,7 @@ from thixo.ops.index_checks import (
 )
 from thixo.ops.indexing import checked_indices, indexed_shape
 from thixo.ops.layout import broadcasts_to
+from thixo.ops.plain import number_in
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import broadcast_shapes, numel
 
@@ -159,6 +160,8 @@ class IndexFill(Op):
     def kernel(input, dim, index, value):
         y = at_least_1d(np.array(input))
         index = checked_index("index_fill", index, y.shape[dim], dim % y.ndim, negative=True)
+        if not isinstance(value, np.ndarray):
+            value = number_in("index_fill", value, y.dtype)
         np.moveaxis(y, dim, 0)[index] = value
         return y.reshape(input.shape)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from thixo.dtype import bool as bool_
 from thixo.dtype import int64
-from thixo.errors import DTypeError, IndexOutOfRange, ShapeError, describe
+from thixo.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.index_checks import (
@@ -311,6 +311,10 @@ def checked_indices(
 ) -> tuple[np.ndarray, ...]:
     """Index arrays for NumPy, each checked against its axis."""
     names = range(len(indices)) if axes is None else axes
+    if len(names) != len(indices):
+        raise ArgumentError(
+            f"{operation}: axes is {tuple(names)}, but there are {len(indices)} indices"
+        )
     return tuple(
         checked_index(operation, index, size, name, negative=True)
         for index, size, name in zip(indices, shape, names, strict=False)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from thixo.dtype import int64
-from thixo.errors import DTypeError, ShapeError, ValueRangeError, describe
+from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import linalg_routines as routines
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
@@ -65,6 +65,8 @@ class MatrixRank(Op):
         for name, tolerance in (("tol", tol), ("atol", atol), ("rtol", rtol)):
             _check_tolerance(op, name, tolerance)
             shape = broadcast_shapes(shape, getattr(tolerance, "shape", ()), op=op)
+        if tol is not None and (atol is not None or rtol is not None):
+            raise ArgumentError(f"{op}: give either tol, or atol and rtol")
         return Spec(shape, int64)
 
     def kernel(input, tol, hermitian, atol, rtol):

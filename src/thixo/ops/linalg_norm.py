@@ -67,7 +67,7 @@ class VectorNorm(Op):
     """
 
     signature = (
-        "vector_norm(input, ord: scalar = 2, dim: ints? = None, keepdim: bool = False, *, "
+        "vector_norm(input, ord: float = 2, dim: ints? = None, keepdim: bool = False, *, "
         "dtype: dtype? = None) -> norm"
     )
     namespace = "linalg"

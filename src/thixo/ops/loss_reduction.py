@@ -1,9 +1,10 @@
 """What every loss shares: how the losses of single elements become the result."""
 
+import warnings
 from typing import Any
 
-from thixo.errors import ShapeError, ValueRangeError, describe
-from thixo.shape import broadcast_shapes
+from thixo.errors import ShapeError, ValueRangeError, describe, user_level
+from thixo.shape import broadcast_shapes, is_symbolic
 
 REDUCTIONS = ("none", "mean", "sum")
 
@@ -38,6 +39,22 @@ def check_broadcast(op: str, input: Any, target: Any) -> None:
         raise ShapeError(
             f"{op}: shapes differ: input is {describe(input)}, target is {describe(target)}"
         ) from None
+
+
+def warn_of_broadcast(op: str, input: Any, target: Any) -> None:
+    """Say so where shapes differ: (n, 1) against (n) compares all pairs, which is rarely meant."""
+    a, b = tuple(input.shape), tuple(target.shape)
+    if any(map(is_symbolic, (*a, *b))):
+        differ = len(a) != len(b)  # sizes may turn out the same
+    else:
+        differ = a != b
+    if differ:
+        warnings.warn(
+            f"{op}: input is {describe(input)}, target is {describe(target)}; they broadcast to "
+            f"{list(broadcast_shapes(a, b))}, which is rarely meant: give both the same shape",
+            UserWarning,
+            stacklevel=user_level(),
+        )
 
 
 def check_same_shape(op: str, input: Any, target: Any) -> None:

@@ -5,11 +5,17 @@ import math
 import numpy as np
 
 from thixo.dtype import COMPLEX, FLOATS, INTEGERS
-from thixo.errors import ShapeError, ValueRangeError, describe
+from thixo.errors import ArgumentError, ShapeError, ValueRangeError, describe
 from thixo.ops import loss_references as slow
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
-from thixo.ops.loss_reduction import check_broadcast, reduced, reduction_of, weighted
+from thixo.ops.loss_reduction import (
+    check_broadcast,
+    reduced,
+    reduction_of,
+    warn_of_broadcast,
+    weighted,
+)
 from thixo.ops.samples import Bad, Sample
 
 
@@ -30,6 +36,7 @@ class MseLoss(Composite):
     def compose(input, target, size_average, reduce, reduction, weight):
         reduction = reduction_of("mse_loss", size_average, reduce, reduction)
         check_broadcast("mse_loss", input, target)
+        warn_of_broadcast("mse_loss", input, target)
         error = input - target
         return weighted("mse_loss", error * error, input, weight, reduction)
 
@@ -69,6 +76,7 @@ class L1Loss(Composite):
     def compose(input, target, size_average, reduce, reduction, weight):
         reduction = reduction_of("l1_loss", size_average, reduce, reduction)
         check_broadcast("l1_loss", input, target)
+        warn_of_broadcast("l1_loss", input, target)
         return weighted("l1_loss", tx.abs(input - target), input, weight, reduction)
 
     def reference(input, target, size_average, reduce, reduction, weight):
@@ -106,6 +114,7 @@ class SmoothL1Loss(Composite):
         if beta < 0:
             raise ValueRangeError(f"{op}: beta is {beta}; it must not be negative")
         check_broadcast(op, input, target)
+        warn_of_broadcast(op, input, target)
         error = tx.abs(input - target)
         if beta != 0:
             error = tx.where(error < beta, error * error * (0.5 / beta), error - 0.5 * beta)
@@ -145,6 +154,7 @@ class HuberLoss(Composite):
         if delta <= 0:
             raise ValueRangeError(f"huber_loss: delta is {delta}; it must be positive")
         check_broadcast("huber_loss", input, target)
+        warn_of_broadcast("huber_loss", input, target)
         error = tx.abs(input - target)
         loss = tx.where(error <= delta, 0.5 * error * error, delta * (error - 0.5 * delta))
         if weight is not None:
@@ -292,6 +302,8 @@ class GaussianNllLoss(Composite):
         op = "gaussian_nll_loss"
         reduction = reduction_of(op, None, None, reduction)
         check_broadcast(op, input, target)
+        if isinstance(var, complex):
+            raise ArgumentError(f"{op}: var must be a real number or a Tensor, got {var}")
         if isinstance(var, (int, float)):
             if var < 0:
                 raise ValueRangeError(f"{op}: var is {var}; it must not be negative")

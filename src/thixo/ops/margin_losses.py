@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from thixo.dtype import BOOL, COMPLEX, FLOATS, INTEGERS, SIGNED, int64
-from thixo.errors import DTypeError, ShapeError, ValueRangeError, describe
+from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import loss_references as slow
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
@@ -291,6 +291,8 @@ class MultilabelSoftMarginLoss(Composite):
         op = "multilabel_soft_margin_loss"
         reduction = reduction_of(op, size_average, reduce, reduction)
         check_broadcast(op, input, target)
+        if input.ndim == 0:
+            raise ShapeError(f"{op}: input is {describe(input)}; it must have an axis of classes")
         log = tx.nn.functional.logsigmoid
         loss = -(target * log(input) + (1 - target) * log(-input))
         if weight is not None:
@@ -356,6 +358,8 @@ def _triplet(
             f"{describe(negative)}; they must have the same number of dimensions"
         )
     broadcast_shapes(*(tuple(t.shape) for t in (anchor, positive, negative)), op=op)
+    if not callable(distance):
+        raise ArgumentError(f"{op}: distance_function must be a function, got {describe(distance)}")
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = tx.minimum(far, distance(positive, negative))

@@ -172,7 +172,7 @@ class MaskedNorm(Composite):
     """
 
     signature = (
-        "norm(input, ord: scalar = 2.0, dim: ints? = None, *, keepdim: bool = False, "
+        "norm(input, ord: float = 2.0, dim: ints? = None, *, keepdim: bool = False, "
         "dtype: dtype? = None, mask: tensor? = None) -> y"
     )
     namespace = "masked"
@@ -266,7 +266,7 @@ class MaskedVar(Composite):
     """
 
     signature = (
-        "var(input, dim: ints? = None, unbiased: bool? = None, *, correction: scalar? = None, "
+        "var(input, dim: ints? = None, unbiased: bool? = None, *, correction: float? = None, "
         "keepdim: bool = False, dtype: dtype? = None, mask: tensor? = None) -> y"
     )
     namespace = "masked"
@@ -288,7 +288,7 @@ class MaskedStd(Composite):
     """
 
     signature = (
-        "std(input, dim: ints? = None, unbiased: bool? = None, *, correction: scalar? = None, "
+        "std(input, dim: ints? = None, unbiased: bool? = None, *, correction: float? = None, "
         "keepdim: bool = False, dtype: dtype? = None, mask: tensor? = None) -> y"
     )
     namespace = "masked"

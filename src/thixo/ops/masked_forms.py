@@ -128,7 +128,7 @@ class MaskedNormalize(Composite):
     """
 
     signature = (
-        "normalize(input, ord: scalar, dim: int, *, eps: float = 1e-12, dtype: dtype? = None, "
+        "normalize(input, ord: float, dim: int, *, eps: float = 1e-12, dtype: dtype? = None, "
         "mask: tensor? = None) -> y"
     )
     namespace = "masked"

@@ -4,7 +4,9 @@ import math
 import operator
 from typing import Any
 
-from thixo.errors import ArgumentError, describe
+import numpy as np
+
+from thixo.errors import ArgumentError, DTypeError, ValueRangeError, describe
 from thixo.shape import is_symbolic
 
 
@@ -52,3 +54,19 @@ def ordered(op: str, **numbers: Any) -> None:
     for name, value in numbers.items():
         if isinstance(value, complex) or (isinstance(value, float) and math.isnan(value)):
             raise ArgumentError(f"{op}: {name} must be a real number, got {describe(value)}")
+
+
+def number_in(op: str, value: Any, dtype: np.dtype[Any]) -> Any:
+    """A number as an element of a NumPy dtype: an integer must fit, a negative one wraps if unsigned.
+
+    >>> number_in("scatter", -1, np.dtype(np.uint8))
+    np.uint8(255)
+    """
+    if isinstance(value, complex) and dtype.kind != "c":
+        raise DTypeError(f"{op}: the complex {value} does not fit in {dtype.name}")
+    if dtype.kind in "iu":
+        most = int(np.iinfo(dtype).max)
+        if not -most - 1 <= value <= most:  # nan is refused too
+            raise ValueRangeError(f"{op}: {value} does not fit in {dtype.name}")
+        value = int(value) % 2 ** (8 * dtype.itemsize) if dtype.kind == "u" else int(value)
+    return dtype.type(value)

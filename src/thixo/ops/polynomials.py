@@ -19,7 +19,9 @@ def _by_recurrence(first, step, shifted=False):
         x, n = np.broadcast_arrays(np.asarray(input, np.float64), np.trunc(n))
         highest = n.max(initial=0)
         if not highest <= _HIGHEST:
-            raise ValueRangeError(f"the degree of a polynomial is {highest}; at most {_HIGHEST} is served")
+            raise ValueRangeError(
+                f"the degree of a polynomial is {highest}; at most {_HIGHEST} is served"
+            )
         if shifted:
             x = 2 * x - 1
         before, now = np.ones(x.shape), first(x)
@@ -90,7 +92,9 @@ class Polynomial(Op, abstract=True):
             raise ArgumentError(f"polynomial: input is {input}, n is {n}; one must be a tensor")
         dtype = result_type(input, n)
         if dtype.is_complex:
-            raise DTypeError(f"polynomial: input is {describe(input)}, n is {describe(n)}; needs real numbers")
+            raise DTypeError(
+                f"polynomial: input is {describe(input)}, n is {describe(n)}; needs real numbers"
+            )
         is_float = dtype.is_floating_point
         return Spec(broadcast_shapes(*shapes), dtype if is_float else get_default_dtype())
 

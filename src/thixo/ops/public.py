@@ -15,6 +15,7 @@ _ALIASES = _index.ALIASES
 _INPLACE = _index.INPLACE
 _METHODS = _index.METHODS
 _looked_at_files = False
+_renamed: dict[str, Any] = {}  # "subtract": the operator `sub` under that name
 
 
 def find(full_name: str) -> Any:
@@ -24,8 +25,16 @@ def find(full_name: str) -> Any:
     _look_at_files()
     found = declaration(full_name)
     if found is not None:
-        return found.operator
-    return _inplace(full_name) if full_name in _INPLACE else None
+        operator = found.operator
+    else:
+        operator = _inplace(full_name) if full_name in _INPLACE else None
+    name = full_name.rpartition(".")[2]
+    if operator is None or getattr(operator, "__name__", name) == name:
+        return operator
+    # Another name of it: one object each, so that messages say what the user wrote.
+    if full_name not in _renamed:
+        _renamed[full_name] = operator.renamed(name)
+    return _renamed[full_name]
 
 
 def find_method(name: str) -> Any:
@@ -68,7 +77,7 @@ def _inplace(full_name: str) -> Any:
     cls = declaration(_INPLACE[full_name])
     if cls is None:
         return None
-    # One object for all names of it: `absolute_` is `abs_`.
+    # Made once for all names of it.
     own = vars(cls).get("_inplace_operator")
     if own is None:
         base = importlib.import_module("thixo.ops.base")

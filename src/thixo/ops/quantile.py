@@ -65,6 +65,8 @@ def _quantile(op, input, q, dim, keepdim, interpolation):
                 f"{input.dtype.name}"
             )
         q = tx.checked_range(q, 0.0, 1.0, f"{op}: q")
+    elif isinstance(q, complex):
+        raise ArgumentError(f"{op}: q must be a real number, got {q}")
     elif not 0 <= q <= 1:
         raise ValueRangeError(f"{op}: q is {q}; needs 0 to 1")
     else:

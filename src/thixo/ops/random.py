@@ -300,7 +300,8 @@ class Poisson(Op):
         rates = np.asarray(input, np.float64)
         if rates.size and not rates.min() >= 0:
             raise ValueRangeError(f"poisson: rates cannot be negative, got {rates.min()}")
-        return np.random.default_rng(seed_of(generator)).poisson(rates).astype(np.float64)
+        drawn = np.random.default_rng(seed_of(generator)).poisson(rates)
+        return np.asarray(drawn, np.float64)
 
     def vjp(g):
         return no_gradient(g)
@@ -348,7 +349,9 @@ class Binomial(Op):
         return drawn(np.broadcast_shapes(count.shape, prob.shape))
 
     def samples(s):
-        yield Sample(s.array([1, 2, 3]), s.real(s.n, 3, low=0.1, high=0.9), grad=False)  # a draw's gradient is 0
+        yield Sample(
+            s.array([1, 2, 3]), s.real(s.n, 3, low=0.1, high=0.9), grad=False
+        )  # a draw's gradient is 0
 
     def bad(s):
         yield Bad(Sample(s.array([1.0]), s.array([1.5])), ValueRangeError, "between 0 and 1")
@@ -437,7 +440,11 @@ class NormalDraw(Op):
     def infer(mean, std, generator=None):
         shape = tuple(mean.shape)
         if hasattr(std, "shape"):
+            if std.dtype.is_complex:
+                raise DTypeError(f"normal: std must be real, got {describe(std)}")
             shape = broadcast_shapes(shape, std.shape, op="normal")
+        elif isinstance(std, complex):
+            raise ArgumentError(f"normal: std must be a real number, got {std}")
         elif std < 0:
             raise ValueRangeError(f"normal: std cannot be negative, got {std}")
         return Spec(shape, mean.dtype)

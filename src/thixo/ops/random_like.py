@@ -6,6 +6,7 @@ from thixo.dtype import FLOATS, DType
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.create_options import check_memory_format
+from thixo.ops.plain import whole
 from thixo.ops.random import drawn
 from thixo.ops.samples import Sample
 
@@ -102,7 +103,7 @@ class RandintLike(Composite):
 
     def compose(input, low, high, generator, *given):
         low, high = (0, low) if high is None else (low, high)
-        low, high = (int(v.item()) if hasattr(v, "dtype") else v for v in (low, high))
+        low, high = whole("randint_like", "low", low), whole("randint_like", "high", high)
         given = like("randint_like", input, *given)
         return tx.random_integers(low, high, tuple(input.shape), generator=generator, **given)
 

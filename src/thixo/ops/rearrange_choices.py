@@ -66,9 +66,13 @@ class CombinationIndices(Creation):
 
     def infer(n, r, with_replacement=False):
         if r < 0 or (isinstance(n, int) and n < 0):
-            raise ValueRangeError(f"combination_indices: n is {n}, r is {r}; neither may be negative")
+            raise ValueRangeError(
+                f"combination_indices: n is {n}, r is {r}; neither may be negative"
+            )
         if r > 1000:
-            raise ValueRangeError(f"combination_indices: r is {r}; rows of at most 1000 can be listed")
+            raise ValueRangeError(
+                f"combination_indices: r is {r}; rows of at most 1000 can be listed"
+            )
         top = n + r - 1 if with_replacement else n
         count = 1
         for i in range(r):
@@ -81,7 +85,8 @@ class CombinationIndices(Creation):
         choose = (
             itertools.combinations_with_replacement if with_replacement else itertools.combinations
         )
-        return np.array(list(choose(range(n), r)), np.int64).reshape(-1, r)
+        rows = list(choose(range(n), r))
+        return np.array(rows, np.int64).reshape(len(rows), r)
 
     def reference(n, r, with_replacement=False):
         def ordered(row):

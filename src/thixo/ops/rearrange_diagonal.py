@@ -36,7 +36,7 @@ class Tril(Op):
         return matrices_type("tril", input)
 
     def kernel(input, diagonal=0):
-        return np.tril(input, diagonal)
+        return np.tril(input, near_offset(diagonal, *input.shape[-2:]))
 
     def vjp(g, diagonal):
         return tx.tril(g, diagonal)
@@ -72,7 +72,7 @@ class Triu(Op):
         return matrices_type("triu", input)
 
     def kernel(input, diagonal=0):
-        return np.triu(input, diagonal)
+        return np.triu(input, near_offset(diagonal, *input.shape[-2:]))
 
     def vjp(g, diagonal):
         return tx.triu(g, diagonal)
@@ -109,6 +109,11 @@ def check_triangle(
         raise DTypeError(f"{operation}: indices need an integer dtype, got {dtype.name}")
 
 
+def near_offset(offset: int, row: int, col: int) -> int:
+    """The offset, or the nearest one beyond the corners: NumPy computes with it."""
+    return max(-row - 1, min(offset, col + 1))
+
+
 class TrilIndices(Creation):
     """The row and column numbers of a lower triangle, as a (2, count) tensor.
 
@@ -128,7 +133,7 @@ class TrilIndices(Creation):
         return Spec((2, triangle_size(row, col, offset)), dtype or int64)
 
     def kernel(row, col, offset=0, dtype=None, *options):
-        return np.array(np.tril_indices(row, offset, col))
+        return np.array(np.tril_indices(row, near_offset(offset, row, col), col))
 
     def reference(row, col, offset=0, dtype=None, *options):
         pairs = [(i, j) for i in range(row) for j in range(col) if j - i <= offset]
@@ -165,7 +170,7 @@ class TriuIndices(Creation):
         return Spec((2, row * col - triangle_size(row, col, offset - 1)), dtype or int64)
 
     def kernel(row, col, offset=0, dtype=None, *options):
-        return np.array(np.triu_indices(row, offset, col))
+        return np.array(np.triu_indices(row, near_offset(offset, row, col), col))
 
     def reference(row, col, offset=0, dtype=None, *options):
         pairs = [(i, j) for i in range(row) for j in range(col) if j - i >= offset]

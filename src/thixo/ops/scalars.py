@@ -89,7 +89,7 @@ class NumPyScalars:
         dtype = np.asarray(like).dtype
         try:
             return dtype.type(value)
-        except (OverflowError, TypeError):
+        except (OverflowError, TypeError, ValueError):
             raise ValueRangeError(f"the number {value} does not fit into {dtype.name}") from None
 
     def real(self, x: Array) -> Array:

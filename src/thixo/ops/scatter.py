@@ -22,6 +22,7 @@ from thixo.ops.index_checks import (
 )
 from thixo.ops.index_write import check_source
 from thixo.ops.loops import replaced
+from thixo.ops.plain import number_in
 from thixo.ops.samples import Bad, Maker, Sample
 
 
@@ -50,6 +51,8 @@ def places_and_values(
     index = checked_index(operation, index, y.shape[d], d)
     if isinstance(src, np.ndarray):
         src = at_least_1d(src)[tuple(slice(n) for n in index.shape)]
+    else:
+        src = number_in(operation, src, y.dtype)
     return grid(index, d), src
 
 

@@ -13,6 +13,7 @@ from thixo.errors import ArgumentError, DTypeError, ValueRangeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Creation, Spec
 from thixo.ops.create_options import check_options
+from thixo.ops.plain import real
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import Dim
 
@@ -130,7 +131,7 @@ class Exponential(Creation):
     """
 
     signature = (
-        "exponential(M: int, *, center: scalar? = None, tau: float = 1.0, sym: bool = True, dtype: dtype? = None, layout: any? = None, "
+        "exponential(M: int, *, center: float? = None, tau: float = 1.0, sym: bool = True, dtype: dtype? = None, layout: any? = None, "
         "device: device? = None, requires_grad: bool = False) -> y"
     )
     namespace = "signal.windows"
@@ -251,11 +252,14 @@ class GeneralCosine(Creation):
             raise ArgumentError(
                 f"signal.windows.general_cosine: a is {describe(a)}; needs a list of numbers, one at least"
             )
+        for c in a:
+            real("signal.windows.general_cosine", "each of a", c)
         return _spec("general_cosine", M, dtype, layout, device)
 
     def kernel(M, a, sym, *options):
         i, steps = _steps(M, sym)
         turn = 2 * math.pi * i / steps
+        a = [real("signal.windows.general_cosine", "each of a", c) for c in a]
         return _weights(M, sum((-1) ** n * c * np.cos(n * turn) for n, c in enumerate(a)))
 
     reference = _scipy("general_cosine", "a")

@@ -296,6 +296,8 @@ class Mvlgamma(Composite):
     def compose(input, p):
         if p < 1:
             raise ValueRangeError(f"mvlgamma: p is {p}; it must be at least 1")
+        if p > 100_000:
+            raise ValueRangeError(f"mvlgamma: p is {p}; at most 100000 terms are summed")
         y = tx.lgamma(input)
         for j in range(1, p):
             y = y + tx.lgamma(input - j / 2)

@@ -122,7 +122,7 @@ class Var(Op):
 
     signature = (
         "var(input, dim: any = None, unbiased: any = None, keepdim: bool = False, "
-        "*, correction: scalar? = None) -> y"
+        "*, correction: float? = None) -> y"
     )
 
     def infer(input, dim, unbiased, keepdim, correction):
@@ -151,7 +151,7 @@ class Std(Op):
 
     signature = (
         "std(input, dim: any = None, unbiased: any = None, keepdim: bool = False, "
-        "*, correction: scalar? = None) -> y"
+        "*, correction: float? = None) -> y"
     )
 
     def infer(input, dim, unbiased, keepdim, correction):
@@ -193,7 +193,7 @@ class VarMean(Composite):
 
     signature = (
         "var_mean(input, dim: any = None, unbiased: any = None, keepdim: bool = False, "
-        "*, correction: scalar? = None) -> (var, mean)"
+        "*, correction: float? = None) -> (var, mean)"
     )
     method = False
     dtypes = FLOATS + COMPLEX
@@ -221,7 +221,7 @@ class StdMean(Composite):
 
     signature = (
         "std_mean(input, dim: any = None, unbiased: any = None, keepdim: bool = False, "
-        "*, correction: scalar? = None) -> (std, mean)"
+        "*, correction: float? = None) -> (std, mean)"
     )
     method = False
     dtypes = FLOATS + COMPLEX

@@ -13,6 +13,8 @@ from thixo.ops.base import Composite
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import Dim, normalize_dim
 
+_MOST_EMPTY = 2**20
+
 
 def parts(input: Any, dim: int, borders: Sequence[Any]) -> tuple[Any, ...]:
     """The pieces of an axis between consecutive borders, as a tuple of views."""
@@ -33,9 +35,21 @@ def whole_number(operation: str, name: str, value: Any) -> Any:
     try:
         if isinstance(value, bool):
             raise TypeError
-        return operator.index(value)
+        number = operator.index(value)
     except TypeError:
         raise ArgumentError(f"{operation}: {name} must be an int, got {describe(value)}") from None
+    if not -(2**63) <= number < 2**63:
+        raise ValueRangeError(f"{operation}: {name} does not fit in 64 bits: {number}")
+    return number
+
+
+def check_count(operation: str, sections: Any, length: Any) -> None:
+    """Refuse a number of sections that no list could hold, nearly all of them empty."""
+    if sections > _MOST_EMPTY and sections > length:
+        raise ValueRangeError(
+            f"{operation}: {sections} sections of an axis of {length} elements are too many; at most "
+            f"{_MOST_EMPTY} may be empty"
+        )
 
 
 def numbers(operation: str, name: str, value: Any) -> list[Any]:
@@ -278,7 +292,7 @@ def tensor_split(operation: str, input: Any, indices_or_sections: Any, dim: int)
     d = split_axis(operation, input, dim)
     length, where = input.shape[d], indices_or_sections
     if hasattr(where, "dtype"):
-        if where.ndim > 1 or where.dtype.name != "int64":
+        if getattr(where, "ndim", 2) > 1 or where.dtype.name != "int64":
             raise ArgumentError(
                 f"{operation}: a tensor of sections or indices must be int64 with at most one "
                 f"axis, got {describe(where)}"
@@ -288,6 +302,7 @@ def tensor_split(operation: str, input: Any, indices_or_sections: Any, dim: int)
         sections = whole_number(operation, "indices_or_sections", where)
         if sections < 1:
             raise ValueRangeError(f"{operation}: needs at least 1 section, got {sections}")
+        check_count(operation, sections, length)
         borders = [0]
         for i in range(sections):
             borders.append(borders[-1] + (length + sections - 1 - i) // sections)
@@ -311,6 +326,7 @@ def split_equally(
             raise ShapeError(
                 f"{operation}: axis {dim} of {describe(input)} does not divide into {sections}"
             )
+        check_count(operation, sections, input.shape[dim])
         size = input.shape[dim] // sections
         return parts(input, dim, [size * i for i in range(sections + 1)])
     return tensor_split(operation, input, indices_or_sections, dim)

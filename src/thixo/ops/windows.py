@@ -16,7 +16,9 @@ def per_axis(op: str, name: str, value: Any, axes: int) -> tuple[Any, ...]:
     if len(values) == 1:
         values *= axes
     if len(values) != axes:
-        raise ArgumentError(f"{op}: {name} is {describe(value)}; it must be an int or {axes} of them")
+        raise ArgumentError(
+            f"{op}: {name} is {describe(value)}; it must be an int or {axes} of them"
+        )
     return tuple(whole(op, name, v) for v in values)
 
 
@@ -31,7 +33,9 @@ def exactly(op: str, axes: int, **values: tuple[Any, ...]) -> None:
     """Refuse lists that have not one number for each axis."""
     for name, value in values.items():
         if len(value) != axes:
-            raise ArgumentError(f"{op}: {name} is {tuple(value)}; it must be {axes} ints, one for each axis")
+            raise ArgumentError(
+                f"{op}: {name} is {tuple(value)}; it must be {axes} ints, one for each axis"
+            )
 
 
 def output_size(size: Any, kernel: Any, stride: Any, padding: Any, dilation: Any) -> Any:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import thixo as tx
+from thixo.optim.arguments import Number, Pair
 from thixo.optim.optimizer import (
     Optimizer,
     Params,
@@ -31,7 +32,7 @@ class Adam(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        self, params: Params, lr: Number = 1e-3, betas: Pair = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, amsgrad: bool = False, *, foreach: bool | None = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
         fused: bool | None = None, decoupled_weight_decay: bool = False,
@@ -94,7 +95,7 @@ class AdamW(Adam):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        self, params: Params, lr: Number = 1e-3, betas: Pair = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False,
         foreach: bool | None = None, capturable: bool = False, differentiable: bool = False,
         fused: bool | None = None,
@@ -118,7 +119,7 @@ class Adamax(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        self, params: Params, lr: Number = 2e-3, betas: Pair = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
         differentiable: bool = False, capturable: bool = False,
     ) -> None:  # fmt: skip
@@ -164,7 +165,7 @@ class NAdam(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 2e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        self, params: Params, lr: Number = 2e-3, betas: Pair = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, momentum_decay: float = 4e-3,
         decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
@@ -225,7 +226,7 @@ class RAdam(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1e-3, betas: Any = (0.9, 0.999), eps: float = 1e-8,
+        self, params: Params, lr: Number = 1e-3, betas: Pair = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
         foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
         differentiable: bool = False,

@@ -3,6 +3,7 @@
 from typing import Any
 
 import thixo as tx
+from thixo.optim.arguments import Number, Pair
 from thixo.optim.optimizer import (
     Optimizer,
     Params,
@@ -30,7 +31,7 @@ class Adadelta(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6,
+        self, params: Params, lr: Number = 1.0, rho: float = 0.9, eps: float = 1e-6,
         weight_decay: float = 0, foreach: bool | None = None, *, capturable: bool = False,
         maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
@@ -76,7 +77,7 @@ class Adagrad(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
+        self, params: Params, lr: Number = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
         initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
         maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
@@ -131,7 +132,7 @@ class RMSprop(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+        self, params: Params, lr: Number = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
         weight_decay: float = 0, momentum: float = 0, centered: bool = False,
         capturable: bool = False, foreach: bool | None = None, maximize: bool = False,
         differentiable: bool = False,
@@ -187,8 +188,8 @@ class Rprop(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1e-2, etas: Any = (0.5, 1.2),
-        step_sizes: Any = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
+        self, params: Params, lr: Number = 1e-2, etas: Pair = (0.5, 1.2),
+        step_sizes: Pair = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         check("Rprop", lr=(lr, lr >= 0), etas=(etas, 0 < etas[0] < 1 < etas[1]))
@@ -233,7 +234,7 @@ class ASGD(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
+        self, params: Params, lr: Number = 1e-2, lambd: float = 1e-4, alpha: float = 0.75,
         t0: float = 1e6, weight_decay: float = 0, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False, capturable: bool = False,
     ) -> None:  # fmt: skip

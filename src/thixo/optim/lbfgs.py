@@ -5,6 +5,7 @@ from typing import Any
 
 import thixo as tx
 from thixo.errors import ArgumentError, ValueRangeError
+from thixo.optim.arguments import Number
 from thixo.optim.optimizer import Optimizer, Params, check, real
 from thixo.tensor import Tensor
 
@@ -25,7 +26,7 @@ class LBFGS(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1, max_iter: int = 20, max_eval: int | None = None,
+        self, params: Params, lr: Number = 1, max_iter: int = 20, max_eval: int | None = None,
         tolerance_grad: float = 1e-7, tolerance_change: float = 1e-9, history_size: int = 100,
         line_search_fn: str | None = None,
     ) -> None:  # fmt: skip

@@ -6,8 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 import thixo as tx
 from thixo.errors import ArgumentError, SerializationError, TraceError, ValueRangeError, describe
+from thixo.optim.arguments import Number, Pair, check_argument, check_constructor, is_real
 from thixo.tensor import RemovableHandle, Tensor
 
 _numbers = itertools.count()
@@ -28,8 +31,11 @@ class Optimizer:
     tensor([0.5000])
     """
 
+    def __init_subclass__(cls) -> None:
+        check_constructor(cls)
+
     def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
-        if isinstance(params, Tensor):
+        if isinstance(params, Tensor | np.ndarray) or not isinstance(params, Iterable):
             raise ArgumentError(
                 f"{type(self).__name__}: a list of parameters is needed, got {describe(params)}"
             )
@@ -65,6 +71,8 @@ class Optimizer:
         given = group["params"]
         if isinstance(given, set):
             raise ArgumentError(f"{name}: parameters must be in an order; a set has none")
+        if isinstance(given, np.ndarray) or not isinstance(given, Iterable):
+            raise ArgumentError(f"{name}: parameters must be tensors, got {describe(given)}")
         given = [given] if isinstance(given, Tensor) else list(given)
         if given and isinstance(given[0], tuple):
             group["param_names"] = [n for n, _ in given]
@@ -79,6 +87,10 @@ class Optimizer:
             group.setdefault(option, default)
             if group[option] is _REQUIRED:
                 raise ArgumentError(f"{name}: a group lacks {option!r}, which has no default")
+            if is_real(default):
+                check_argument(name, option, Number, group[option])
+            elif isinstance(default, tuple) and len(default) == 2:
+                check_argument(name, option, Pair, group[option])
         present = {id(p) for g in self.param_groups for p in g["params"]}
         ids = [id(p) for p in given]
         if len(set(ids)) != len(ids) or present & set(ids):
@@ -102,6 +114,10 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change all parameters that have a gradient; `closure` recomputes the loss first."""
+        if closure is not None and not callable(closure):
+            raise ArgumentError(
+                f"{type(self).__name__}: closure must be a function, got {describe(closure)}"
+            )
         for hook in list(self._hooks.get("step_pre", {}).values()):
             hook(self, (closure,), {})
         loss = None
@@ -246,7 +262,7 @@ def _taken_over(value: Any, param: Tensor) -> Any:
 # ---- what the rules share
 
 
-def check(name: str, **ranges: tuple[Any, bool]) -> None:
+def check(name: str, **ranges: tuple[Any, Any]) -> None:
     """Refuse options out of range: name=(value, whether it is fine)."""
     for option, (value, fine) in ranges.items():
         if not fine:
@@ -255,7 +271,8 @@ def check(name: str, **ranges: tuple[Any, bool]) -> None:
 
 def check_betas(name: str, betas: Any) -> None:
     """Refuse decay rates outside of [0, 1)."""
-    fine = len(betas) == 2 and all(0 <= b < 1 for b in betas)
+    check_argument(name, "betas", Pair, betas)
+    fine = all(0 <= b < 1 for b in betas)
     check(name, betas=(betas, fine))
 
 

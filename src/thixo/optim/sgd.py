@@ -3,6 +3,7 @@
 from typing import Any
 
 from thixo.errors import ValueRangeError
+from thixo.optim.arguments import Number
 from thixo.optim.optimizer import Optimizer, Params, check, no_gradient_of_steps, with_decay
 from thixo.tensor import Tensor
 
@@ -19,8 +20,8 @@ class SGD(Optimizer):
     """
 
     def __init__(
-        self, params: Params, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0,
-        weight_decay: Any = 0, nesterov: bool = False, *, maximize: bool = False,
+        self, params: Params, lr: Number = 1e-3, momentum: float = 0, dampening: float = 0,
+        weight_decay: Number = 0, nesterov: bool = False, *, maximize: bool = False,
         foreach: bool | None = None, differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
         check(

@@ -252,7 +252,31 @@ static bool no_such_form() {
   return plain;
 }
 
-PyObject* call_operator_object(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+// An exception on its way out of an operator: its message is to begin with the name that the user wrote, whatever
+// the operator calls inside.
+static void lead_error(PyObject* self) {
+  if (!known.lead_error || !PyErr_ExceptionMatches(PyExc_Exception)) return;
+  PyObject *type, *value, *trace;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  if (trace) PyException_SetTraceback(value, trace);
+  const Operator& op = operator_of(self);
+  PyObject* led = PyObject_CallFunction(known.lead_error, "OOss", value, reinterpret_cast<OperatorObject*>(self)->shown,
+                                        op.name.c_str(), op.full_name.c_str());
+  if (!led) PyErr_Clear();
+  if (!led || led == value) {
+    Py_XDECREF(led);
+    PyErr_Restore(type, value, trace);
+    return;
+  }
+  Py_DECREF(type);
+  Py_DECREF(value);
+  Py_XDECREF(trace);
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(led)), led);
+  Py_DECREF(led);
+}
+
+static PyObject* bind_and_dispatch(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   return guarded([&] {
     const Operator& op = operator_of(self);
     Slots slots;
@@ -268,6 +292,12 @@ PyObject* call_operator_object(PyObject* self, PyObject* const* args, size_t nar
     }
     return dispatch(op, slots);
   });
+}
+
+PyObject* call_operator_object(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  PyObject* result = bind_and_dispatch(self, args, nargsf, kwnames);
+  if (!result) lead_error(self);
+  return result;
 }
 
 PyObject* operator_named(const char* full_name) {

@@ -47,7 +47,8 @@ PyObject* configure(PyObject*, PyObject*, PyObject* kw) {
         struct { const char* name; PyObject** slot; } slots[] = {
             {"spec", &known.spec}, {"size", &known.size}, {"dim", &known.dim}, {"device", &known.device},
             {"device_class", &known.device_class}, {"load", &known.load}, {"getitem", &known.getitem},
-            {"setitem", &known.setitem}, {"generator_class", &known.generator_class}, {"run_kernel", &known.run_kernel}, {"run_scalar", &known.run_scalar}, {"match_symbolic", &known.match_symbolic}};
+            {"setitem", &known.setitem}, {"generator_class", &known.generator_class}, {"run_kernel", &known.run_kernel}, {"run_scalar", &known.run_scalar},
+            {"lead_error", &known.lead_error}, {"match_symbolic", &known.match_symbolic}};
         bool found = false;
         for (auto& s : slots)
           if (name == s.name) {
@@ -78,9 +79,11 @@ PyObject* set_mode(PyObject*, PyObject* o) {
 template <bool Modes::*mode>
 PyObject* get_mode(PyObject*, PyObject*) { return PyBool_FromLong(modes.*mode); }
 PyObject* set_tracing(PyObject*, PyObject* o) {
-  int on = PyObject_IsTrue(o);
-  if (on < 0) return nullptr;
-  return PyBool_FromLong(std::exchange(tracing, bool(on)));
+  return guarded([&]() -> PyObject* {
+    // Strict: calls made while this is on by mistake fail far from here.
+    if (!PyBool_Check(o)) raise(ErrorKind::Argument, "set_tracing: a bool is needed, got " + type_name(o) + " " + text(o));
+    return PyBool_FromLong(std::exchange(tracing, o == Py_True));
+  });
 }
 PyObject* is_tracing(PyObject*, PyObject*) { return PyBool_FromLong(tracing); }
 PyObject* set_default_float(PyObject*, PyObject* o) {

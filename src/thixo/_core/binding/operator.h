@@ -65,6 +65,8 @@ struct OperatorObject {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   Operator* op;
+  PyObject* shown;  // the name users write, a str
+  PyObject* owner;  // of `op`, where this is only another name of it
 };
 inline const Operator& operator_of(PyObject* o) { return *reinterpret_cast<OperatorObject*>(o)->op; }
 

@@ -132,15 +132,32 @@ static PyObject* operator_new(PyTypeObject* type, PyObject*, PyObject* kw) {
     o->op = new Operator();
     o->op->self = self.get();
     fill(*o->op, kw);
+    o->shown = Object::own(PyUnicode_FromString(o->op->name.c_str())).give();
     return self.give();
+  });
+}
+
+// The same operator under another name, which its messages then use.
+static PyObject* operator_renamed(PyObject* self, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    if (!PyUnicode_Check(name)) raise(ErrorKind::Argument, "renamed: a str is needed, got " + type_name(name));
+    PyTypeObject* type = Py_TYPE(self);
+    Object other = Object::own(type->tp_alloc(type, 0));
+    auto* o = reinterpret_cast<OperatorObject*>(other.get());
+    o->vectorcall = call_operator_object;
+    o->op = reinterpret_cast<OperatorObject*>(self)->op;
+    o->shown = Py_NewRef(name);
+    o->owner = Py_NewRef(self);
+    return other.give();
   });
 }
 
 // Operators live as long as the process: the table holds them, and nodes may outlive any cleanup.
 static int operator_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
+  Py_VISIT(reinterpret_cast<OperatorObject*>(self)->owner);
   auto* op = reinterpret_cast<OperatorObject*>(self)->op;
-  if (!op) return 0;
+  if (!op || reinterpret_cast<OperatorObject*>(self)->owner) return 0;
   Py_VISIT(op->declaration.get());
   Py_VISIT(op->result_type.get());
   return 0;
@@ -148,7 +165,10 @@ static int operator_traverse(PyObject* self, visitproc visit, void* arg) {
 static void operator_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
-  delete reinterpret_cast<OperatorObject*>(self)->op;
+  auto* o = reinterpret_cast<OperatorObject*>(self);
+  if (!o->owner) delete o->op;
+  Py_XDECREF(o->owner);
+  Py_XDECREF(o->shown);
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -159,7 +179,9 @@ static PyObject* operator_get(PyObject* self, PyObject* instance, PyObject*) {
 static PyObject* operator_repr(PyObject* self) {
   return PyUnicode_FromFormat("<operator %s>", operator_of(self).full_name.c_str());
 }
-static PyObject* operator_name(PyObject* self, void*) { return PyUnicode_FromString(operator_of(self).name.c_str()); }
+static PyObject* operator_name(PyObject* self, void*) {
+  return Py_NewRef(reinterpret_cast<OperatorObject*>(self)->shown);
+}
 static PyObject* operator_full_name(PyObject* self, void*) {
   return PyUnicode_FromString(operator_of(self).full_name.c_str());
 }
@@ -188,7 +210,10 @@ static PyGetSetDef operator_getset[] = {
     {"__module__", operator_module, nullptr, nullptr, nullptr},
     {"declaration", operator_declaration, nullptr, "The class in the operator table.", nullptr},
     {}};
-static PyMethodDef operator_methods[] = {{"__reduce__", operator_reduce, METH_NOARGS, nullptr}, {}};
+static PyMethodDef operator_methods[] = {
+    {"__reduce__", operator_reduce, METH_NOARGS, nullptr},
+    {"renamed", operator_renamed, METH_O, "renamed(name): the same operator under another name."},
+    {}};
 static PyMemberDef operator_members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(OperatorObject, vectorcall), READONLY, nullptr}, {}};
 static PyType_Slot operator_slots[] = {{Py_tp_new, (void*)operator_new},

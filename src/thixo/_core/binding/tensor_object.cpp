@@ -258,11 +258,13 @@ static PyGetSetDef getset[] = {
 
 static PyObject* m_dim(PyObject* self, PyObject*) { return get_ndim(self, nullptr); }
 static int axis_of(Tensor& t, PyObject* o, const char* what) {
-  Py_ssize_t d = PyNumber_AsSsize_t(o, PyExc_IndexError);
+  if (!PyIndex_Check(o) || PyBool_Check(o))
+    raise(ErrorKind::Argument, std::string(what) + ": dim must be an int, got " + type_name(o) + " " + text(o));
+  Py_ssize_t d = PyNumber_AsSsize_t(o, nullptr);  // out of range: the largest or the smallest
   if (d == -1 && PyErr_Occurred()) throw PythonError();
   int n = std::max(t.ndim(), 0);
   if (d < -n || d >= n)
-    raise(ErrorKind::Index, std::string(what) + ": dimension " + std::to_string(d) + " is out of range for " +
+    raise(ErrorKind::Index, std::string(what) + ": dimension " + text(o) + " is out of range for " +
                                 describe(t) + ", which has " + std::to_string(n) + " dimensions");
   return int(d < 0 ? d + n : d);
 }

@@ -99,25 +99,27 @@ Dims contiguous_strides(const Dims& sizes) {
 }
 
 int64_t checked_numel(const Dims& sizes, DType dtype, const char* op) {
+  // Without a name here, the operator that was called adds its own.
+  auto lead = [op] { return *op ? std::string(op) + ": " : std::string(); };
   if (sizes.size() > kMaxDims)
-    fail(ErrorKind::Shape, std::string(op) + ": a tensor has at most 64 dimensions, got " +
+    fail(ErrorKind::Shape, lead() + "a tensor has at most 64 dimensions, got " +
                                std::to_string(sizes.size()));
   int64_t n = 1, bytes = item_size(dtype);
   bool zero = false, overflow = false;
   for (int64_t size : sizes) {
     if (size < 0)
-      fail(ErrorKind::Shape, std::string(op) + ": sizes must not be negative, got " + describe(sizes));
+      fail(ErrorKind::Shape, lead() + "sizes must not be negative, got " + describe(sizes));
     if (size == 0) { zero = true; continue; }
     overflow |= __builtin_mul_overflow(n, size, &n) || __builtin_mul_overflow(bytes, size, &bytes);
   }
   if (overflow && !zero)
-    fail(ErrorKind::Shape, std::string(op) + ": the size of " + short_name(dtype) + describe(sizes) +
+    fail(ErrorKind::Shape, lead() + "the size of " + short_name(dtype) + describe(sizes) +
                                " in bytes does not fit in 64 bits");
   return zero ? 0 : n;
 }
 
 Ref<Tensor> empty(const Dims& sizes, DType dtype) {
-  int64_t n = checked_numel(sizes, dtype, "empty");
+  int64_t n = checked_numel(sizes, dtype, "");
   Ref<Tensor> t = make<Tensor>();
   t->storage = Storage::allocate(size_t(n) * item_size(dtype));
   t->numel = n;
@@ -167,7 +169,7 @@ Ref<Tensor> zeros(const Dims& sizes, DType dtype) {
 }
 
 Ref<Tensor> make_view(const Ref<Tensor>& from, Dims sizes, Dims strides, int64_t offset) {
-  int64_t n = checked_numel(sizes, from->dtype, "view");
+  int64_t n = checked_numel(sizes, from->dtype, "");
   if (offset < 0)
     fail(ErrorKind::Index, "as_strided: the offset must not be negative, got " + std::to_string(offset));
   if (!from->symbolic() && n > 0) {

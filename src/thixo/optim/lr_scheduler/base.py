@@ -3,6 +3,7 @@
 from typing import Any
 
 from thixo.errors import ArgumentError, describe
+from thixo.optim.arguments import check_argument, check_constructor
 from thixo.optim.optimizer import Optimizer
 from thixo.tensor import Tensor
 
@@ -27,11 +28,15 @@ class LRScheduler:
     [0.5]
     """
 
+    def __init_subclass__(cls) -> None:
+        check_constructor(cls)
+
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
             raise ArgumentError(
                 f"{type(self).__name__}: an Optimizer is needed, got {describe(optimizer)}"
             )
+        check_argument(type(self).__name__, "last_epoch", int, last_epoch)
         self.optimizer = optimizer
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
@@ -61,6 +66,7 @@ class LRScheduler:
 
     def step(self, epoch: int | None = None) -> None:
         """Go to the next step (or to a given one) and set the rates."""
+        check_argument(type(self).__name__, "epoch", int | None, epoch)
         self._step_count += 1
         if epoch is None:
             self.last_epoch += 1

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thixo.errors import ArgumentError, ValueRangeError
+from thixo.optim.arguments import Each
 from thixo.optim.lr_scheduler.base import LRScheduler, put_lr
 from thixo.optim.optimizer import Optimizer
 
@@ -21,6 +22,8 @@ class CosineAnnealingLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
     ) -> None:
+        if T_max <= 0:
+            raise ValueRangeError(f"CosineAnnealingLR: T_max is {T_max}; it must be positive")
         self.T_max = T_max
         self.eta_min = eta_min
         super().__init__(optimizer, last_epoch)
@@ -133,10 +136,10 @@ class CyclicLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, base_lr: Any, max_lr: Any, step_size_up: int = 2000,
+        self, optimizer: Optimizer, base_lr: Each, max_lr: Each, step_size_up: int = 2000,
         step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
         scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle",
-        cycle_momentum: bool = True, base_momentum: float = 0.8, max_momentum: float = 0.9,
+        cycle_momentum: bool = True, base_momentum: Each = 0.8, max_momentum: Each = 0.9,
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
         count = len(optimizer.param_groups)
@@ -146,6 +149,10 @@ class CyclicLR(LRScheduler):
                 put_lr(group, lr)
         self.max_lrs = _each("CyclicLR", "max_lr", max_lr, count)
         down = step_size_up if step_size_down is None else step_size_down
+        if not (0 < step_size_up < math.inf and 0 < down < math.inf):
+            raise ValueRangeError(
+                f"CyclicLR: step_size_up is {step_size_up}, step_size_down is {down}; they must be positive"
+            )
         self.total_size = float(step_size_up + down)
         self.step_ratio = step_size_up / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
@@ -200,10 +207,10 @@ class OneCycleLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, max_lr: Any, total_steps: int | None = None,
+        self, optimizer: Optimizer, max_lr: Each, total_steps: int | None = None,
         epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
-        anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: Any = 0.85,
-        max_momentum: Any = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
+        anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: Each = 0.85,
+        max_momentum: Each = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4,
         three_phase: bool = False, last_epoch: int = -1,
     ) -> None:  # fmt: skip
         name = "OneCycleLR"
@@ -211,6 +218,11 @@ class OneCycleLR(LRScheduler):
             if epochs is None or steps_per_epoch is None:
                 raise ArgumentError(f"{name}: give total_steps, or epochs and steps_per_epoch")
             total_steps = epochs * steps_per_epoch
+        if min(div_factor, final_div_factor) <= 0:
+            raise ValueRangeError(
+                f"{name}: div_factor is {div_factor}, final_div_factor is {final_div_factor}; they must be "
+                f"positive"
+            )
         if total_steps <= 0 or not 0 <= pct_start <= 1:
             raise ValueRangeError(
                 f"{name}: total_steps={total_steps} must be positive and pct_start={pct_start} "

@@ -2,16 +2,21 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from thixo.errors import ArgumentError, ValueRangeError
+from thixo.errors import ArgumentError, ValueRangeError, describe
+from thixo.optim.arguments import check_argument
 from thixo.optim.lr_scheduler.base import LRScheduler
 from thixo.optim.optimizer import Optimizer
 
 
 def _functions(name: str, given: Any, count: int) -> list[Callable[[int], float]]:
     functions = list(given) if isinstance(given, (list, tuple)) else [given] * count
+    if not all(map(callable, functions)):
+        raise ArgumentError(
+            f"{name}: lr_lambda must be a function or a list of them, got {describe(given)}"
+        )
     if len(functions) != count:
         raise ArgumentError(f"{name}: {len(functions)} functions for {count} parameter groups")
     return functions
@@ -82,6 +87,8 @@ class StepLR(LRScheduler):
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
     ) -> None:
+        if step_size <= 0:
+            raise ValueRangeError(f"StepLR: step_size is {step_size}; it must be positive")
         self.step_size = step_size
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)
@@ -111,6 +118,9 @@ class MultiStepLR(LRScheduler):
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1,
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
+        if isinstance(milestones, Iterable) and getattr(milestones, "ndim", 1) == 1:
+            milestones = list(milestones)
+        check_argument("MultiStepLR", "milestones", Sequence[int], milestones)
         self.milestones = Counter(milestones)
         self.gamma = gamma
         super().__init__(optimizer, last_epoch)

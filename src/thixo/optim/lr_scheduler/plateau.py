@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from thixo.errors import ArgumentError, ValueRangeError
+from thixo.optim.arguments import Each, Number, check_argument
 from thixo.optim.lr_scheduler.base import LRScheduler, put_lr
 from thixo.optim.optimizer import Optimizer
 
@@ -20,7 +21,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
-        threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: Any = 0,
+        threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0, min_lr: Each = 0,
         eps: float = 1e-8,
     ) -> None:  # fmt: skip
         name = "ReduceLROnPlateau"
@@ -33,7 +34,7 @@ class ReduceLROnPlateau(LRScheduler):
                 f"{name}: threshold_mode is {threshold_mode!r}; it must be 'rel' or 'abs'"
             )
         count = len(optimizer.param_groups)
-        self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
+        self.min_lrs: list[Any] = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
         if len(self.min_lrs) != count:
             raise ArgumentError(f"{name}: {len(self.min_lrs)} values of min_lr for {count} groups")
         self.optimizer = optimizer
@@ -68,6 +69,8 @@ class ReduceLROnPlateau(LRScheduler):
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         """Take note of a measure; lower the rates if it has been bad for too long."""
+        check_argument("ReduceLROnPlateau", "metrics", Number, metrics)
+        check_argument("ReduceLROnPlateau", "epoch", int | None, epoch)
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self._is_better(value):
