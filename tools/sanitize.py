@@ -53,7 +53,7 @@ def main() -> None:
     if subprocess.run([*script, "--keep"], env=environment).returncode:
         sys.exit("the C++ tests fail under the sanitizers")
     package = BUILD / "package" / "thixo"
-    ignored = shutil.ignore_patterns("_native*", "__pycache__", "core", "binding")
+    ignored = shutil.ignore_patterns("_native*.so", "__pycache__", "core", "binding")
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(ROOT / "src" / "thixo", package, ignore=ignored)
     module = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
