@@ -162,6 +162,72 @@ def test_arrays_meet_tensors_as_tensors():
     assert (x == "text") is False
 
 
+def test_numpys_functions_of_tensors_give_tensors():
+    x = tx.tensor([1.0, 4.0])
+    for found, expected in (
+        (np.sqrt(x), [1, 2]),
+        (np.add(x, x), [2, 8]),
+        (np.add(x, np.ones(2)), [2, 5]),
+        (np.maximum(2, x), [2, 4]),
+        (np.isnan(x), [False, False]),
+        (np.add.reduce(x), 5),
+        (np.cumsum(x), [1, 5]),
+        (np.reshape(x, (2, 1)), [[1], [4]]),
+        (np.modf(x)[1], [1, 4]),
+    ):
+        assert type(found) is tx.Tensor
+        assert found.tolist() == expected
+    assert np.sqrt(x).dtype is tx.float32
+    assert np.isnan(x).dtype is tx.bool
+    assert np.sqrt(tx.tensor([4])).dtype is tx.float64  # NumPy's own promotion
+    with pytest.raises(AutogradError, match=r"requires grad.*use detach\(\)\.numpy\(\)"):
+        np.sqrt(x.clone().requires_grad_())
+
+
+def test_arrays_are_changed_in_place_by_tensors():
+    x = tx.tensor([1.0, 2.0])
+    a = np.array([3.0, 4.0])
+    same = a
+    a += x
+    a *= x
+    assert a is same
+    assert a.tolist() == [4, 12]
+    found = np.multiply(x, x, out=a)
+    assert found is a
+    assert a.tolist() == [1, 4]
+    with pytest.raises(AutogradError, match="requires grad"):
+        a += x.clone().requires_grad_()
+    with pytest.raises(
+        ArgumentError, match=r"numpy\.add: out must be a NumPy array, got the tensor f32"
+    ):
+        np.add(a, a, out=x)
+    assert a.tolist() == [1, 4]
+    assert x.tolist() == [1, 2]
+    x += a
+    assert type(x) is tx.Tensor
+    assert x.tolist() == [2, 6]
+
+
+def test_arrays_without_axes_meet_tensors_as_numbers():
+    x, a = tx.ones(2), np.array(2.0)
+    for y in (x + a, a + x, x * a, np.float64(2) * x, a / x):
+        assert type(y) is tx.Tensor
+        assert y.dtype is tx.float32
+    assert (np.int64(3) > x).all()
+    assert (a > x).all()
+    x *= a
+    assert x.tolist() == [2, 2]
+
+
+def test_other_libraries_decide_for_themselves_what_a_ufunc_does():
+    class Decides:
+        def __array_ufunc__(self, ufunc, method, *inputs, **options):
+            return f"decided {ufunc.__name__}"
+
+    assert np.add(tx.ones(2), Decides()) == "decided add"
+    assert np.add(Decides(), tx.ones(2)) == "decided add"
+
+
 def test_native_promotion_is_the_table():
     for a in ALL:
         for b in ALL:

@@ -505,7 +505,7 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Derivative of lgamma."""
 def digamma_(input: Tensor) -> Tensor:
     """Derivative of lgamma."""
-def dist(input: Tensor, other: Tensor, p: _Number = 2, *, out: Tensor | None = None) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: _float = 2, *, out: Tensor | None = None) -> Tensor:
     """The p-norm of the difference of two tensors."""
 def div(input: Tensor | _Number, other: Tensor | _Number, *, rounding_mode: _str | None = None, out: Tensor | None = None) -> Tensor:
     """Quotient, or with rounding_mode "trunc" or "floor" the rounded one, in the operands' dtype."""
@@ -686,7 +686,7 @@ def hamming_window(window_length: _int, periodic: _bool = True, alpha: _float = 
     """Hamming's window: alpha less beta cosines."""
 def hann_window(window_length: _int, periodic: _bool = True, *, dtype: DType | None = None, layout: Any = None, device: Device | _str | None = None, pin_memory: _bool = False, requires_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """Hann's window, as `signal.windows.hann`."""
-def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """The input, but 0 within lambd of 0."""
 def hardsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A line through (0, 1/2) with slope 1/6, cut off at 0 and 1."""
@@ -696,9 +696,9 @@ def hardswish(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Input times hardsigmoid of input."""
 def hardswish_(input: Tensor) -> Tensor:
     """Input times hardsigmoid of input."""
-def hardtanh(input: Tensor, min_val: _Number = -1.0, max_val: _Number = 1.0, *, out: Tensor | None = None) -> Tensor:
+def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
     """Input brought into [min_val, max_val]; the gradient is 0 at the ends."""
-def hardtanh_(input: Tensor, min_val: _Number = -1.0, max_val: _Number = 1.0) -> Tensor:
+def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """Input brought into [min_val, max_val]; the gradient is 0 at the ends."""
 def hash_tensor(input: Tensor, dim: _int | Sequence[_int] | None = None, *, keepdim: _bool = False, mode: _int = 0, out: Tensor | None = None) -> Tensor:
     """The bits of all elements, or of those along the axes `dim`, each in 64 of them, xored together."""
@@ -706,7 +706,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     """0 below zero and for NaN, 1 above, values at zero."""
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """0 below zero and for NaN, 1 above, values at zero."""
-def histc(input: Tensor, bins: _int = 100, min: _Number = 0, max: _Number = 0, *, out: Tensor | None = None) -> Tensor:
+def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0, *, out: Tensor | None = None) -> Tensor:
     """How many elements fall into each of `bins` equal bins from `min` to `max` (or of the data)."""
 def histogram(input: Tensor, bins: Tensor | _Number = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False, out: tuple[Tensor, ...] | None = None) -> _HistBin_edges:
     """How many elements (or what weight) fall into bins, given as a number or by their edges."""
@@ -810,9 +810,9 @@ def le(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> 
     """Whether input is less than or equal to other."""
 def le_(input: Tensor, other: Tensor | _Number) -> Tensor:
     """Whether input is less than or equal to other."""
-def leaky_relu(input: Tensor, negative_slope: _Number = 0.01, *, out: Tensor | None = None) -> Tensor:
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01, *, out: Tensor | None = None) -> Tensor:
     """The input where it is positive, negative_slope times it elsewhere."""
-def leaky_relu_(input: Tensor, negative_slope: _Number = 0.01) -> Tensor:
+def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """The input where it is positive, negative_slope times it elsewhere."""
 def lerp(input: Tensor, end: Tensor, weight: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """The point at weight on the way from input to end."""
@@ -1186,9 +1186,9 @@ def remainder(input: Tensor | _Number, other: Tensor | _Number, *, out: Tensor |
     """What division rounded down leaves: it has the sign of other."""
 def remainder_(input: Tensor, other: Tensor | _Number) -> Tensor:
     """What division rounded down leaves: it has the sign of other."""
-def renorm(input: Tensor, p: _Number, dim: _int, maxnorm: _Number, *, out: Tensor | None = None) -> Tensor:
+def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Tensor | None = None) -> Tensor:
     """Each slice along `dim` whose p-norm is above `maxnorm`, scaled down to it."""
-def renorm_(input: Tensor, p: _Number, dim: _int, maxnorm: _Number) -> Tensor:
+def renorm_(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
     """Each slice along `dim` whose p-norm is above `maxnorm`, scaled down to it."""
 @overload
 def repeat(input: Tensor, *repeats: _int, out: Tensor | None = None) -> Tensor:
@@ -1320,9 +1320,9 @@ def squeeze_copy(input: Tensor, dim: _int | Sequence[_int] | None = None, *, out
     """A copy of the input without its axes of size 1: all of them, or those named."""
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape joined along a new axis."""
-def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _Number | None = None, out: Tensor | None = None) -> Tensor:
+def std(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
     """The standard deviation of all elements, or along the axes `dim`: the root of `var`."""
-def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _Number | None = None, out: tuple[Tensor, ...] | None = None) -> _StdMean:
+def std_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _float | None = None, out: tuple[Tensor, ...] | None = None) -> _StdMean:
     """The standard deviation and the mean, of all elements or along the axes `dim`."""
 def stft(input: Tensor, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None, *, out: Tensor | None = None) -> Tensor:
     """The spectrum of each piece of n_fft points of a signal, taken every hop_length points."""
@@ -1371,9 +1371,9 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: _int = 0) -> tupl
     """A number of pieces whose sizes differ by one at most, or pieces between given indices."""
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
     """The products of two tensors, summed over pairs of their axes."""
-def threshold(input: Tensor, threshold: _Number, value: _Number, *, out: Tensor | None = None) -> Tensor:
+def threshold(input: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
     """The input where it is above threshold, value elsewhere."""
-def threshold_(input: Tensor, threshold: _Number, value: _Number) -> Tensor:
+def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
     """The input where it is above threshold, value elsewhere."""
 @overload
 def tile(input: Tensor, *dims: _int, out: Tensor | None = None) -> Tensor:
@@ -1454,9 +1454,9 @@ def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Te
     """A copy of the input with a new axis of size 1."""
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The powers of each element, a row each: x**(N-1) ... x**0, or in increasing order."""
-def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _Number | None = None, out: Tensor | None = None) -> Tensor:
+def var(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _float | None = None, out: Tensor | None = None) -> Tensor:
     """The variance of all elements, or along the axes `dim`: squares over size less `correction`."""
-def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _Number | None = None, out: tuple[Tensor, ...] | None = None) -> _VarMean:
+def var_mean(input: Tensor, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _float | None = None, out: tuple[Tensor, ...] | None = None) -> _VarMean:
     """The variance and the mean, of all elements or along the axes `dim`."""
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot product of two vectors, the first one conjugated."""

@@ -95,5 +95,5 @@ def vander(x: Tensor, *, N: _int | None = None, out: Tensor | None = None) -> Te
     """The powers 0 to N - 1 of each element, along a new last axis."""
 def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """The dot products of the vectors along an axis, the first ones conjugated."""
-def vector_norm(input: Tensor, ord: _Number = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+def vector_norm(input: Tensor, ord: _float = 2, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
     """The norm of order `ord` of all elements, or of those along `dim`: (sum |x|^ord)^(1/ord)."""

@@ -116,6 +116,10 @@ def is_tensor(obj: Any) -> bool:
 
 def construct(*args: Any, **kwargs: Any) -> Tensor:
     """`Tensor(data)` or `Tensor(2, 3)`: the default float dtype, as older code expects."""
+    if not args:
+        return public.zeros((0,), **kwargs)
+    if len(args) == 1 and isinstance(args[0], Tensor) and not kwargs:
+        return args[0].detach()
     if len(args) == 1 and not isinstance(args[0], int):
         return tensor(args[0], dtype=kwargs.pop("dtype", get_default_dtype()), **kwargs)
     return public.zeros(tuple(args), **kwargs)

@@ -36,9 +36,9 @@ def mean(input: Tensor, dim: _int | Sequence[_int] | None = None, *, keepdim: _b
     """The mean of the elements that count; NaN where none does."""
 def median(input: Tensor, dim: _int = -1, *, keepdim: _bool = False, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The median along an axis of the elements that count and are not NaN; NaN where none is."""
-def norm(input: Tensor, ord: _Number = 2.0, dim: _int | Sequence[_int] | None = None, *, keepdim: _bool = False, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+def norm(input: Tensor, ord: _float = 2.0, dim: _int | Sequence[_int] | None = None, *, keepdim: _bool = False, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The norm of order `ord` of the elements that count: (sum |x|^ord)^(1/ord)."""
-def normalize(input: Tensor, ord: _Number, dim: _int, *, eps: _float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+def normalize(input: Tensor, ord: _float, dim: _int, *, eps: _float = 1e-12, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The elements that count over their norm of order `ord`, or over `eps` if that is larger."""
 def prod(input: Tensor, dim: _int | Sequence[_int] | None = None, *, keepdim: _bool = False, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The product of the elements that count; 1 where none does."""
@@ -46,9 +46,9 @@ def softmax(input: Tensor, dim: _int, *, dtype: DType | None = None, mask: Tenso
     """Shares that add up to 1 over the elements that count: 0 elsewhere, NaN where none counts."""
 def softmin(input: Tensor, dim: _int, *, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """`masked.softmax` of the negated input: the least element has the largest share."""
-def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, *, correction: _Number | None = None, keepdim: _bool = False, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+def std(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, *, correction: _float | None = None, keepdim: _bool = False, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The standard deviation of the elements that count: the root of `masked.var`."""
 def sum(input: Tensor, dim: _int | Sequence[_int] | None = None, *, keepdim: _bool = False, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The sum of the elements that count; 0 where none does."""
-def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, *, correction: _Number | None = None, keepdim: _bool = False, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
+def var(input: Tensor, dim: _int | Sequence[_int] | None = None, unbiased: _bool | None = None, *, correction: _float | None = None, keepdim: _bool = False, dtype: DType | None = None, mask: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """The variance of the elements that count: squares over their number less `correction` (1)."""

@@ -245,6 +245,16 @@ class _LazyMethod:
         return getattr(owner if instance is None else instance, self.name)
 
 
+def _contains(self: Tensor, value: Any) -> bool:
+    """Whether any element equals the value."""
+    if not isinstance(value, (Tensor, np.ndarray, np.generic, int, float, complex)):
+        raise ArgumentError(
+            f"in: only a Tensor or a number can be an element of {describe(self)}, got {describe(value)}"
+        )
+    equal: Any = self == value
+    return bool(equal.any())
+
+
 def _reversed(name: str) -> Any:
     return lambda self, other: getattr(public, name)(other, self)
 
@@ -269,7 +279,8 @@ def _attach() -> None:
         "__repr__": tensor_text,
         "__format__": format_tensor,
         "__complex__": lambda self: complex(self.item()),
-        "__contains__": lambda self, value: bool((self == value).any()),
+        "__contains__": _contains,
+        "__reversed__": lambda self: self.flip(0) if self.ndim else self,
         "__rdiv__": _reversed("div"),
         "__array_namespace__": _array_namespace,
         "to_device": _to_device,

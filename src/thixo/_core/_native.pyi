@@ -220,6 +220,7 @@ class Tensor:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any: ...
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor: ...
     def __dlpack_device__(self) -> tuple[_int, _int]: ...
+    def __reversed__(self) -> Tensor: ...
     def __bool__(self) -> _bool: ...
     def __int__(self) -> _int: ...
     def __float__(self) -> _float: ...
@@ -563,7 +564,7 @@ class Tensor:
         """Derivative of lgamma."""
     def digamma_(self) -> Self:
         """Derivative of lgamma."""
-    def dist(self, other: Tensor, p: _Number = 2) -> Tensor:
+    def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """The p-norm of the difference of two tensors."""
     def div(self, other: Tensor | _Number, *, rounding_mode: _str | None = None) -> Tensor:
         """Quotient, or with rounding_mode "trunc" or "floor" the rounded one, in the operands' dtype."""
@@ -701,7 +702,7 @@ class Tensor:
         """Whether input is greater than other."""
     def half(self, memory_format: Any = None) -> Tensor:
         """The elements as 16-bit floats."""
-    def hardshrink(self, lambd: _Number = 0.5) -> Tensor:
+    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
         """The input, but 0 within lambd of 0."""
     def hardsigmoid(self) -> Tensor:
         """A line through (0, 1/2) with slope 1/6, cut off at 0 and 1."""
@@ -711,9 +712,9 @@ class Tensor:
         """Input times hardsigmoid of input."""
     def hardswish_(self) -> Self:
         """Input times hardsigmoid of input."""
-    def hardtanh(self, min_val: _Number = -1.0, max_val: _Number = 1.0) -> Tensor:
+    def hardtanh(self, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
         """Input brought into [min_val, max_val]; the gradient is 0 at the ends."""
-    def hardtanh_(self, min_val: _Number = -1.0, max_val: _Number = 1.0) -> Self:
+    def hardtanh_(self, min_val: _float = -1.0, max_val: _float = 1.0) -> Self:
         """Input brought into [min_val, max_val]; the gradient is 0 at the ends."""
     def hash_tensor(self, dim: _int | Sequence[_int] | None = None, *, keepdim: _bool = False, mode: _int = 0) -> Tensor:
         """The bits of all elements, or of those along the axes `dim`, each in 64 of them, xored together."""
@@ -721,7 +722,7 @@ class Tensor:
         """0 below zero and for NaN, 1 above, values at zero."""
     def heaviside_(self, values: Tensor) -> Self:
         """0 below zero and for NaN, 1 above, values at zero."""
-    def histc(self, bins: _int = 100, min: _Number = 0, max: _Number = 0) -> Tensor:
+    def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
         """How many elements fall into each of `bins` equal bins from `min` to `max` (or of the data)."""
     def histogram(self, bins: Tensor | _Number = 100, *, range: Any = None, weight: Tensor | None = None, density: _bool = False) -> _HistBin_edges:
         """How many elements (or what weight) fall into bins, given as a number or by their edges."""
@@ -808,9 +809,9 @@ class Tensor:
         """Whether input is less than or equal to other."""
     def le_(self, other: Tensor | _Number) -> Self:
         """Whether input is less than or equal to other."""
-    def leaky_relu(self, negative_slope: _Number = 0.01) -> Tensor:
+    def leaky_relu(self, negative_slope: _float = 0.01) -> Tensor:
         """The input where it is positive, negative_slope times it elsewhere."""
-    def leaky_relu_(self, negative_slope: _Number = 0.01) -> Self:
+    def leaky_relu_(self, negative_slope: _float = 0.01) -> Self:
         """The input where it is positive, negative_slope times it elsewhere."""
     def lerp(self, end: Tensor, weight: Tensor | _Number) -> Tensor:
         """The point at weight on the way from input to end."""
@@ -1092,9 +1093,9 @@ class Tensor:
         """What division rounded down leaves: it has the sign of other."""
     def remainder_(self, other: Tensor | _Number) -> Self:
         """What division rounded down leaves: it has the sign of other."""
-    def renorm(self, p: _Number, dim: _int, maxnorm: _Number) -> Tensor:
+    def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """Each slice along `dim` whose p-norm is above `maxnorm`, scaled down to it."""
-    def renorm_(self, p: _Number, dim: _int, maxnorm: _Number) -> Self:
+    def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Self:
         """Each slice along `dim` whose p-norm is above `maxnorm`, scaled down to it."""
     @overload
     def repeat(self, *repeats: _int) -> Tensor:
@@ -1200,7 +1201,7 @@ class Tensor:
         """Input times itself; booleans become integers."""
     def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
         """The input without its axes of size 1: all of them, or those named."""
-    def std(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _Number | None = None) -> Tensor:
+    def std(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The standard deviation of all elements, or along the axes `dim`: the root of `var`."""
     def stft(self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Tensor | None = None, center: _bool = True, pad_mode: _str = 'reflect', normalized: _bool = False, onesided: _bool | None = None, return_complex: _bool | None = None, align_to_window: _bool | None = None) -> Tensor:
         """The spectrum of each piece of n_fft points of a signal, taken every hop_length points."""
@@ -1241,7 +1242,7 @@ class Tensor:
         """Hyperbolic tangent."""
     def tensor_split(self, indices_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """A number of pieces whose sizes differ by one at most, or pieces between given indices."""
-    def threshold_(self, threshold: _Number, value: _Number) -> Self:
+    def threshold_(self, threshold: _float, value: _float) -> Self:
         """The input where it is above threshold, value elsewhere."""
     @overload
     def tile(self, *dims: _int) -> Tensor:
@@ -1296,7 +1297,7 @@ class Tensor:
         """Pieces of the given sizes, each a tensor of its own."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """The input with a new axis of size 1 at place `dim`."""
-    def var(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _Number | None = None) -> Tensor:
+    def var(self, dim: Any = None, unbiased: Any = None, keepdim: _bool = False, *, correction: _float | None = None) -> Tensor:
         """The variance of all elements, or along the axes `dim`: squares over size less `correction`."""
     def vdot(self, other: Tensor) -> Tensor:
         """The dot product of two vectors, the first one conjugated."""

@@ -147,15 +147,15 @@ def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bi
     """Normalise each sample over groups of its channels, then scale and shift each channel."""
 def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1, *, out: Tensor | None = None) -> Tensor:
     """A random choice among the last axis, soft or (with `hard`) one-hot with the soft one's gradient."""
-def hardshrink(input: Tensor, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
+def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """The input, but 0 within lambd of 0."""
 def hardsigmoid(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """A line through (0, 1/2) with slope 1/6, cut off at 0 and 1."""
 def hardswish(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Input times hardsigmoid of input."""
-def hardtanh(input: Tensor, min_val: _Number = -1.0, max_val: _Number = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Input brought into [min_val, max_val]; the gradient is 0 at the ends."""
-def hardtanh_(input: Tensor, min_val: _Number = -1.0, max_val: _Number = 1.0, inplace: _bool = False) -> Tensor:
+def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor:
     """Input brought into [min_val, max_val]; the gradient is 0 at the ends."""
 def hinge_embedding_loss(input: Tensor, target: Tensor, margin: _float = 1.0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', *, out: Tensor | None = None) -> Tensor:
     """The input itself where target is 1, what it lacks to the margin where target is -1."""
@@ -171,9 +171,9 @@ def l1_loss(input: Tensor, target: Tensor, size_average: _bool | None = None, re
     """Absolute error."""
 def layer_norm(input: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, *, out: Tensor | None = None) -> Tensor:
     """Normalise each sample over its last axes, then scale and shift."""
-def leaky_relu(input: Tensor, negative_slope: _Number = 0.01, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The input where it is positive, negative_slope times it elsewhere."""
-def leaky_relu_(input: Tensor, negative_slope: _Number = 0.01, inplace: _bool = False) -> Tensor:
+def leaky_relu_(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
     """The input where it is positive, negative_slope times it elsewhere."""
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias, over the last axis of input."""
@@ -262,9 +262,9 @@ def relu_(input: Tensor, inplace: _bool = False) -> Tensor:
     """The input where it is positive, 0 elsewhere."""
 def rms_norm(input: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = None, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """Divide each sample by the root of its mean square over the last axes, then scale."""
-def rrelu(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """leaky_relu whose slope is drawn from [lower, upper] when training, their mean otherwise."""
-def rrelu_(input: Tensor, lower: _Number = 0.125, upper: _Number = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:
     """leaky_relu whose slope is drawn from [lower, upper] when training, their mean otherwise."""
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, scale: _float | None = None, enable_gqa: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """softmax(query @ key.T * scale + mask) @ value, over the last two axes (time, features)."""
@@ -288,7 +288,7 @@ def softmin(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype
     """Softmax of the negated input: the least has the greatest share."""
 def softplus(input: Tensor, beta: _Number = 1, threshold: _Number = 20, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta * input)) / beta, and input itself where beta * input exceeds threshold."""
-def softshrink(input: Tensor, lambd: _Number = 0.5, *, out: Tensor | None = None) -> Tensor:
+def softshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """The input moved by lambd towards 0, which it does not pass."""
 def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input / (1 + |input|)."""
@@ -300,9 +300,9 @@ def tanh_(input: Tensor) -> Tensor:
     """Hyperbolic tangent."""
 def tanhshrink(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input - tanh(input)."""
-def threshold(input: Tensor, threshold: _Number, value: _Number, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
+def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The input where it is above threshold, value elsewhere."""
-def threshold_(input: Tensor, threshold: _Number, value: _Number, inplace: _bool = False) -> Tensor:
+def threshold_(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
     """The input where it is above threshold, value elsewhere."""
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2, eps: _float = 1e-06, swap: _bool = False, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', *, out: Tensor | None = None) -> Tensor:
     """How much nearer than `margin` the negative is to the anchor, compared with the positive."""

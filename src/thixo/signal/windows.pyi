@@ -20,7 +20,7 @@ def blackman(M: _int, *, sym: _bool = True, dtype: DType | None = None, layout: 
     """Blackman's window: two cosines."""
 def cosine(M: _int, *, sym: _bool = True, dtype: DType | None = None, layout: Any = None, device: Device | _str | None = None, requires_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """Half a wave of the sine, which comes near 0 but not to it."""
-def exponential(M: _int, *, center: _Number | None = None, tau: _float = 1.0, sym: _bool = True, dtype: DType | None = None, layout: Any = None, device: Device | _str | None = None, requires_grad: _bool = False, out: Tensor | None = None) -> Tensor:
+def exponential(M: _int, *, center: _float | None = None, tau: _float = 1.0, sym: _bool = True, dtype: DType | None = None, layout: Any = None, device: Device | _str | None = None, requires_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """exp(-|i - center| / tau); the center is the middle unless `sym` is False."""
 def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, dtype: DType | None = None, layout: Any = None, device: Device | _str | None = None, requires_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """The bell curve of standard deviation `std`, in weights."""

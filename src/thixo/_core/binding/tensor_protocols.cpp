@@ -23,7 +23,7 @@ static PyObject* slot_operator(Slot s) {
 }
 
 static bool is_operand(PyObject* o) {
-  return is_tensor(o) || PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyArray_CheckScalar(o) ||
+  return is_tensor(o) || PyFloat_Check(o) || PyLong_Check(o) || PyComplex_Check(o) || PyArray_IsScalar(o, Generic) ||
          (known.dim && PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(known.dim)));
 }
 
@@ -104,13 +104,19 @@ static int truth(PyObject* self) {
   Py_DECREF(r);
   return v;
 }
-static PyObject* as_int(PyObject* self) { return guarded([&] { return PyNumber_Long(scalar(self, "int").get()); }); }
-static PyObject* as_float(PyObject* self) { return guarded([&] { return PyNumber_Float(scalar(self, "float").get()); }); }
+static Object real_scalar(PyObject* self, const char* what) {
+  Tensor& t = *tensor_of(self);
+  if (is_complex(t.dtype))
+    raise(ErrorKind::DType, std::string(what) + ": a complex number is no " + what + ": this is " + describe(t) + "; use complex(), or its real part");
+  return scalar(self, what);
+}
+static PyObject* as_int(PyObject* self) { return guarded([&] { return PyNumber_Long(real_scalar(self, "int").get()); }); }
+static PyObject* as_float(PyObject* self) { return guarded([&] { return PyNumber_Float(real_scalar(self, "float").get()); }); }
 static PyObject* as_index(PyObject* self) {
   return guarded([&] {
     Tensor& t = *tensor_of(self);
     if (!is_integer(t.dtype) && t.dtype != DType::Bool)
-      raise(ErrorKind::DType, "only integer tensors can be used as an index, this is " + describe(t));
+      raise(ErrorKind::DType, "index: only integer tensors can be used as an index, this is " + describe(t));
     return PyNumber_Index(scalar(self, "index").get());
   });
 }
