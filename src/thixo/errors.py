@@ -28,7 +28,8 @@ def user_line() -> str | None:
     while frame is not None:
         name = frame.f_code.co_filename
         inner = (
-            name.startswith((_HOME, "<frozen")) or frame.f_globals.get("__name__") == "threading"
+            name.startswith((_HOME, _NUMPY, "<frozen"))
+            or frame.f_globals.get("__name__") == "threading"
         )
         if not inner:
             return f"{os.path.basename(name)}:{frame.f_lineno}"
