@@ -1,9 +1,19 @@
 """Defects that were found once: each stays away."""
 
+import warnings
+
 import pytest
 
 import thixo as tx
-from thixo.errors import AutogradError, IndexOutOfRange, ShapeError, ValueRangeError
+from thixo.errors import (
+    ArgumentError,
+    AutogradError,
+    IndexOutOfRange,
+    LinearAlgebraError,
+    ShapeError,
+    ThixoError,
+    ValueRangeError,
+)
 
 NAN = float("nan")
 
@@ -72,3 +82,87 @@ def test_gradients_of_index_arrays_around_an_empty_slice():
 def test_sizes_beyond_any_memory_are_refused_by_name(make, error):
     with pytest.raises(error, match="does not fit in 64 bits"):
         make()
+
+
+# ---- the name in a message is the one that was called
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (lambda: tx.subtract(tx.ones(2), tx.ones(3)), "subtract"),
+        (lambda: tx.ones(2).subtract_(tx.ones(3)), "subtract_"),
+        (lambda: tx.ones(3).tril_(), "tril_"),
+        (lambda: tx.cholesky(-tx.eye(2)), "cholesky"),
+        (lambda: tx.ones(1).repeat(2**62), "repeat"),
+        (lambda: tx.ones(1).expand(2**62), "expand"),
+        (lambda: tx.inner(tx.ones(2), tx.ones(3)), "inner"),
+        (lambda: tx.bucketize(tx.ones(2), tx.ones(2, 2)), "bucketize"),
+    ],
+)
+def test_a_message_begins_with_the_name_that_was_called(call, name):
+    with pytest.raises(ThixoError, match=rf"^{name}: (?!\w+: )"):
+        call()
+
+
+def test_errors_of_a_callback_stay_what_they_are():
+    def distance(a, b):
+        raise KeyError("mine")
+
+    x = tx.ones(2, 3)
+    with pytest.raises(KeyError, match="mine"):
+        tx.nn.functional.triplet_margin_with_distance_loss(x, x, x, distance_function=distance)
+
+
+# ---- arguments that were not looked at
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: tx.hsplit(tx.arange(0), 2**63), ValueRangeError, "64 bits"),
+        (lambda: tx.hsplit(tx.arange(0), 2**62), ValueRangeError, "too many"),
+        (lambda: tx.tensor_split(tx.ones(3), 2**31), ValueRangeError, "too many"),
+        (lambda: tx.special.multigammaln(tx.ones(3), 2**31), ValueRangeError, "at most 100000"),
+        (lambda: tx.ones(2).stride(2**70), IndexOutOfRange, "dimension 1180591620717411303424"),
+        (lambda: tx.histogramdd(tx.ones(2, 0), 3), ShapeError, "last axis must not be empty"),
+        (lambda: tx.linalg.pinv(tx.full((2, 3, 4), float("inf"))), LinearAlgebraError, "infinities"),
+        (lambda: tx.zeros(3, dtype=tx.uint8).scatter(0, tx.tensor([1]), 300), ValueRangeError, "uint8"),
+    ],
+)  # fmt: skip
+def test_arguments_out_of_all_bounds_are_refused(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_offsets_beyond_the_corners_are_taken():
+    assert tx.tril_indices(2, 2, -(2**63)).shape == (2, 0)
+    assert tx.triu_indices(2, 2, -(2**63)).shape == (2, 4)
+    assert tx.ones(2, 2).triu(-(2**63)).sum() == 4
+    assert tx.nn.functional.avg_pool1d(tx.ones(1, 1, 7), 2, 2**63 - 1).tolist() == [[[1.0]]]
+    assert tx.nn.functional.adaptive_max_pool1d(tx.ones(2, 3), 0).shape == (2, 0)
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"])
+def test_losses_warn_of_shapes_that_broadcast(name):
+    loss = getattr(tx.nn.functional, name)
+    with pytest.warns(
+        UserWarning, match=rf"{name}: input is f32\[3,1\], target is f32\[3\]"
+    ) as seen:
+        loss(tx.ones(3, 1), tx.ones(3))
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        loss(tx.ones(3, 1), tx.ones(3, 1))
+
+
+def test_a_module_warns_at_its_users_line():
+    with pytest.warns(UserWarning, match="mse_loss") as seen:
+        tx.nn.MSELoss()(tx.ones(3, 1), tx.ones(3))
+    assert seen[0].filename == __file__
+
+
+def test_tracing_is_switched_by_a_bool_only():
+    with pytest.raises(ArgumentError, match="a bool is needed"):
+        tx._core.set_tracing("yes")
+    assert not tx._core.is_tracing()

@@ -174,6 +174,8 @@ def _lp_pool(
     op: str, axes: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
 ) -> Any:
     kernel = per_axis(op, "kernel_size", kernel_size, axes)
+    if norm_type == 0:
+        raise ValueRangeError(f"{op}: norm_type must not be 0")
     x = widened(input).pow(norm_type)
     mean = _avg_pool(op, axes, x, kernel, stride, 0, ceil_mode, True)
     total = tx.sign(mean) * tx.relu(tx.abs(mean)) * numel(kernel)

@@ -110,6 +110,11 @@ def _columns(
     )
     batch, channels = x.shape[:2]
     steps = x.strides[2:]
+    # A step beyond the end is never taken, but NumPy computes with it.
+    stride, dilation = (
+        tuple(min(v, n) for v, n in zip(values, x.shape[2:], strict=True))
+        for values in (stride, dilation)
+    )
     windows = np.lib.stride_tricks.as_strided(
         x,
         (batch, channels, *kernel, *places),

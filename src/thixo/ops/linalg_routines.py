@@ -141,6 +141,10 @@ def refuse(operation: str, info: np.ndarray, reason: str) -> None:
 
 def converged(operation: str, compute: Callable[..., Any], *arguments: Any) -> Any:
     """What NumPy computes; that it did not converge is said in the operation's name."""
+    # LAPACK's routines may run forever on infinities. (Of a Hermitian matrix they read one half only.)
+    half = compute in (np.linalg.eigh, np.linalg.eigvalsh)
+    if not half and not np.isfinite(arguments[0]).all():
+        raise LinearAlgebraError(f"{operation}: did not converge: there are NaNs or infinities")
     try:
         return compute(*arguments)
     except np.linalg.LinAlgError as error:

@@ -10,6 +10,7 @@ from thixo.ops import loss_references as slow
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.loss_reduction import check_broadcast, reduced, reduction_of
+from thixo.ops.rules import is_tensor
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import broadcast_shapes
 
@@ -360,9 +361,24 @@ def _triplet(
     broadcast_shapes(*(tuple(t.shape) for t in (anchor, positive, negative)), op=op)
     if not callable(distance):
         raise ArgumentError(f"{op}: distance_function must be a function, got {describe(distance)}")
-    near, far = distance(anchor, positive), distance(anchor, negative)
+
+    def between(a: Any, b: Any) -> Any:
+        try:
+            return distance(a, b)
+        except TypeError as error:
+            if error.__traceback__ is None or error.__traceback__.tb_next is not None:
+                raise  # from inside of the function: its own affair
+            raise ArgumentError(
+                f"{op}: distance_function does not take two Tensors: {error}"
+            ) from None
+
+    near, far = between(anchor, positive), between(anchor, negative)
     if swap:
-        far = tx.minimum(far, distance(positive, negative))
+        far = tx.minimum(far, between(positive, negative))
+    if not is_tensor(near) or not is_tensor(far):
+        raise ArgumentError(
+            f"{op}: distance_function must return a Tensor, it gave {describe(near)}"
+        )
     return reduced(tx.clamp(margin + near - far, min=0), reduction)
 
 

@@ -22,4 +22,4 @@ def is_complex(x: Any) -> bool:
 
 def is_tensor(x: Any) -> bool:
     """Whether an operand is a tensor and no plain number."""
-    return hasattr(x, "dtype") and hasattr(x, "shape")
+    return hasattr(x, "dtype") and hasattr(x, "shape") and not isinstance(x, type)
