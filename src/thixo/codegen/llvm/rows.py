@@ -1,0 +1,266 @@
+"""Row kernels with lanes along the row.
+
+    void kernel(char** pointers, const int64_t* strides, int64_t rows, int64_t segments, int64_t columns, char* scratch)
+
+A row is `segments` stretches of `columns` places. An operand has three strides in bytes: from row to row, from
+segment to segment, from place to place. Here the last is the element's size, or 0 for what is read; other
+operands (`row`, `one`) may have any. `scratch` has room for `scratch_bytes`.
+"""
+
+from __future__ import annotations
+
+from ..builder import NotLowered
+from ..kernel import Kernel, Operand
+from .emit import Function, module, vector
+from .lanes import MEMORY, REGISTER, Lanes
+from .rows_reduce import Accumulator, Tree, across_lanes
+from .rows_stages import Stages, Walk, stages
+from .target import Target
+
+STEPS = 16  # vectors that one accumulator adds up in a leaf
+PAD = 64  # places that a kept line has more than the row
+PARAMETERS = [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "rows"), ("i64", "segments"),
+              ("i64", "columns"), ("ptr noalias", "scratch")]  # fmt: skip
+
+
+def lanes_of(plan: Stages, target: Target) -> int:
+    """As many as the widest varying register allows."""
+    return min(64, max(1, target.vector_bytes // plan.widest))
+
+
+def slots_of(kernel: Kernel) -> int:
+    """Lines of eight bytes for each place that a kernel needs as scratch (for each lane, across rows)."""
+    plan = stages(kernel)
+    return len(plan.kept) - len(plan.places)
+
+
+def prepare(kernel: Kernel) -> Stages:
+    """The walks of a kernel that can be written here."""
+    if any(one.op == "check" for one in kernel.body):
+        raise NotLowered("checks of values along rows")
+    return stages(kernel)
+
+
+def along(kernel: Kernel, name: str, target: Target) -> str:
+    """The text of a module with this one function."""
+    f = Function(name, PARAMETERS, attributes=target.attributes)
+    _Along(kernel, f, target).write()
+    return module([f])
+
+
+class _Along:
+    def __init__(self, kernel: Kernel, f: Function, target: Target) -> None:
+        self.kernel, self.f, self.target = kernel, f, target
+        self.plan = prepare(kernel)
+        self.count = lanes_of(self.plan, target)
+        self.vectors, self.single = Lanes(f, self.count, target), Lanes(f, 1, target)
+        self.uniform: dict[int, str] = {}  # value to its register
+        self.splats: dict[int, str] = {}
+
+    def copies(self, walk: Walk) -> int:
+        """Vectors in flight: enough to hide the latency of what accumulates, few where the work is long."""
+        if not walk.reduces:
+            return 2 if walk.cost <= 12 else 1
+        return 4 if walk.cost <= 12 and len(walk.reduces) <= 2 else 2
+
+    def write(self) -> None:
+        """The whole function."""
+        f, operands = self.f, self.kernel.operands
+        self.most = max((self.copies(w) for w in self.plan.walks), default=1)
+        self.bases, self.strides, self.lines = [], [], []
+        for i, operand in enumerate(operands):
+            self.bases.append(f.load("ptr", f.at("%pointers", 8 * i), 8))
+            self.strides.append([f.load("i64", f.at("%strides", 8 * (3 * i + d)), 8) for d in range(3)])
+            reads = not operand.written and operand.view in ("full", "column")
+            element = vector(MEMORY[operand.dtype], operand.parts)
+            self.lines.append(f.variable(f"[{self.count * self.most} x {element}]") if reads else "")
+        # An operand that stays where it is has the mask 0: its offsets vanish.
+        self.moving = [f.op(f"sext i1 {f.compare('ne', s[2], 0)} to i64") for s in self.strides]
+        self.total = f.mul("%segments", "%columns")
+        room = f.mul(f.add(self.total, PAD), 8)
+        slots = [v for v in self.plan.kept if v not in self.plan.places]
+        self.slots = {v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)}
+        with f.loop(0, "%rows") as row:
+            self.rows = [f.at(base, f.mul(row, s[0])) for base, s in zip(self.bases, self.strides, strict=True)]
+            self.define(self.plan.before)
+            for walk in self.plan.walks:
+                self.walk(walk)
+                self.define(walk.uniform)
+
+    # ---- one value for each row
+
+    def define(self, numbers: list[int]) -> None:
+        """Uniform values, in plain registers; copies in vectors for those that meet varying ones."""
+        body, f = self.kernel.body, self.f
+        stored: dict[int, list[str]] = {}
+        for i in numbers:
+            one = body[i]
+            if one.op == "store":
+                at, part = one.attribute
+                parts = stored.setdefault(at, [""] * self.kernel.operands[at].parts)
+                parts[part] = self.uniform[one.arguments[0]]
+                if all(parts):
+                    self.single.store(self.kernel.operands[at], parts, self.rows[at])
+                continue
+            if one.op == "load":
+                at, part = one.attribute
+                value = self.single.load(self.kernel.operands[at], self.rows[at])[part]
+            elif one.op == "columns":
+                value = self.total
+            else:
+                types = [body[a].type for a in one.arguments]
+                value = self.single.run(one, types, [self.uniform[a] for a in one.arguments])
+            self.known(i, value)
+
+    def known(self, i: int, value: str) -> None:
+        """Remember a uniform value."""
+        self.uniform[i] = value
+        one = self.kernel.body[i]
+        if one.op == "const":
+            self.splats[i] = self.vectors.constant(one.attribute, one.type)
+        elif self._meets_varying(i):
+            self.splats[i] = self.f.splat(REGISTER[one.type], value, self.count)
+
+    def _meets_varying(self, i: int) -> bool:
+        plan = self.plan
+        return any(i in self.kernel.body[v].arguments
+                   for w in plan.walks for v in (*w.computed, *w.reduces, *w.stores))  # fmt: skip
+
+    # ---- one walk along the row
+
+    def walk(self, walk: Walk) -> None:
+        """All segments; then what the reductions found."""
+        f, count, copies = self.f, self.count, self.copies(walk)
+        sums = [Accumulator(self.vectors, self.kernel.body[r], 1, copies) for r in walk.reduces]
+        tree = Tree(f, sums)
+        tree.reset()
+        with f.loop(0, "%segments") as segment:
+            self.enter_segment(walk, segment)
+            if tree.trees:
+                leaf = STEPS * copies * count
+                with f.loop(0, "%columns", leaf) as start:
+                    tree.begin_leaf()
+                    self.stretch(walk, sums, copies, start, f.min(f.add(start, leaf), "%columns"))
+            else:
+                self.stretch(walk, sums, copies, "0", "%columns")
+        for at, values in tree.finish().items():
+            number = walk.reduces[at]
+            one = self.kernel.body[number]
+            self.known(number, across_lanes(self.vectors, one.attribute, one.type, values[0]))
+
+    def enter_segment(self, walk: Walk, segment: str) -> None:
+        """Where the operands are; one that stays becomes a line of copies, to be read like any other."""
+        f = self.f
+        self.first = f.mul(segment, "%columns")
+        self.places: list[str] = []
+        used = {self.kernel.body[v].attribute[0] for v in walk.computed if self.kernel.body[v].op == "load"}
+        for i, operand in enumerate(self.kernel.operands):
+            if operand.view not in ("full", "column"):
+                self.places.append("")
+                continue
+            pointer = f.at(self.rows[i], f.mul(segment, self.strides[i][1]))
+            if not self.lines[i] or i not in used:
+                self.places.append(pointer)
+                continue
+            place = f.variable("ptr", pointer, align=8)
+            element = vector(MEMORY[operand.dtype], operand.parts)
+            with f.when(f.compare("eq", self.strides[i][2], 0)), f.loop(0, self.count * self.most) as n:
+                one = f.load(element, pointer, operand.bytes // operand.parts)
+                f.store(element, one, f.at(self.lines[i], n, element), operand.bytes // operand.parts)
+                f.store("ptr", self.lines[i], place)
+            self.places.append(f.load("ptr", place))
+
+    def stretch(self, walk: Walk, sums: list[Accumulator], copies: int, start: str, stop: str) -> None:
+        """Places from start to stop: several vectors at a time, then single ones, then what is left."""
+        f, count = self.f, self.count
+        length = f.sub(stop, start)
+        bounds = [start]
+        for step in dict.fromkeys((copies * count, count)):
+            whole = f.mul(f.div(length, step), step) if step > 1 else length
+            end = f.add(start, whole)
+            with f.loop(bounds[-1], end, step) as i:
+                for copy in range(step // count):
+                    self.body(self.vectors, walk, sums, i, copy)
+            bounds.append(end)
+        if count == 1:
+            return
+        left = f.sub(stop, bounds[-1])
+        if self.target.masks:
+            with f.when(f.compare("ne", left, 0)):
+                self.body(self.vectors, walk, sums, bounds[-1], 0, left)
+        else:
+            with f.loop(bounds[-1], stop) as i:
+                self.body(self.single, walk, sums, i, 0)
+
+    def address(self, base: str, operand: Operand, moving: str | None, i: str, skip: int) -> str:
+        """Of the place `skip` after i."""
+        f = self.f
+        offset = f.mul(i, operand.bytes)
+        if moving is not None:
+            offset = f.op(f"and i64 {offset}, {moving}")
+        return f.at(f.at(base, offset), skip * operand.bytes)
+
+    def body(
+        self, lanes: Lanes, walk: Walk, sums: list[Accumulator], i: str, copy: int, left: str | None = None
+    ) -> None:
+        """All instructions of the walk once, for the places from i on; `left` of them, if given."""
+        f, body, operands = self.f, self.kernel.body, self.kernel.operands
+        skip = copy * lanes.count
+        values: dict[int, str] = {}
+        loaded: dict[int, list[str]] = {}
+
+        def value(v: int) -> str:
+            if v in values:
+                return values[v]
+            return self.splats[v] if lanes.count > 1 or lanes is self.vectors else self.uniform[v]
+
+        for v in walk.computed:
+            one = body[v]
+            if v in walk.fetched:
+                values[v] = lanes.load(*self.kept(v, i, skip), left)[0]
+            elif one.op == "load":
+                at, part = one.attribute
+                if at not in loaded:
+                    place = self.address(self.places[at], operands[at], self.moving[at], i, skip)
+                    loaded[at] = lanes.load(operands[at], place, left)
+                values[v] = loaded[at][part]
+            elif one.op == "index":
+                values[v] = self.index(lanes, one.type, i, skip)
+            else:
+                values[v] = lanes.run(one, [body[a].type for a in one.arguments], [value(a) for a in one.arguments])
+            if v in walk.kept:
+                operand, place = self.kept(v, i, skip)
+                lanes.store(operand, [values[v]], place, left)
+        mask = None if left is None else f.mask(left, lanes.count)
+        for r, total in zip(walk.reduces, sums, strict=True):
+            if lanes is self.vectors:
+                total.take(0, copy, value(body[r].arguments[0]), mask)
+            else:
+                total.take_one(value(body[r].arguments[0]))
+        stored: dict[int, list[str]] = {}
+        for v in walk.stores:
+            at, part = body[v].attribute
+            parts = stored.setdefault(at, [""] * operands[at].parts)
+            parts[part] = value(body[v].arguments[0])
+            if all(parts):
+                place = self.address(self.places[at], operands[at], None, i, skip)
+                lanes.store(operands[at], parts, place, left)
+
+    def kept(self, v: int, i: str, skip: int) -> tuple[Operand, str]:
+        """Where a value that was put aside is."""
+        if v in self.plan.places:
+            at = self.plan.places[v]
+            return self.kernel.operands[at], self.address(self.places[at], self.kernel.operands[at], None, i, skip)
+        operand = Operand(self.kernel.body[v].type)
+        return operand, self.address(self.slots[v], operand, None, self.f.add(self.first, i), skip)
+
+    def index(self, lanes: Lanes, type: str, i: str, skip: int) -> str:
+        """The numbers of the places."""
+        f = self.f
+        first = f.add(f.add(self.first, i), skip)
+        if type != "i64":
+            first = f.op(f"trunc i64 {first} to {REGISTER[type]}")
+        if lanes.count == 1:
+            return first
+        splat = f.splat(REGISTER[type], first, lanes.count)
+        return f.op(f"add {lanes.type(type)} {splat}, {f.lane_numbers(REGISTER[type], lanes.count)}")

@@ -1,0 +1,211 @@
+"""Row kernels with lanes across rows: each lane has a row of its own.
+
+The same function type as in `rows.py`. Here the stride from row to row is the element's size for operands of the
+views `full` and `row`; from place to place and from segment to segment it may be anything. `width` rows are
+taken at a time, so that each step along the rows reads neighbouring memory.
+"""
+
+from __future__ import annotations
+
+from ..kernel import Kernel, Operand
+from .emit import Function, module
+from .lanes import MEMORY, REGISTER, Lanes
+from .rows import PAD, PARAMETERS, lanes_of, prepare
+from .rows_reduce import Accumulator, Tree
+from .rows_stages import Stages, Walk
+from .target import Target
+
+LEAF = 16  # places that one accumulator adds up before the sum goes into the tree
+AHEAD = 8  # places between what is computed and what is fetched into the cache
+
+
+def groups_of(plan: Stages) -> int:
+    """Vectors side by side: many where little is done with each."""
+    most = max((w.cost + 2 * len(w.reduces) for w in plan.walks), default=1)
+    return 8 if most <= 6 else 4 if most <= 24 else 2
+
+
+def width_of(kernel: Kernel, target: Target) -> int:
+    """Rows that are taken at a time."""
+    plan = prepare(kernel)
+    return groups_of(plan) * lanes_of(plan, target)
+
+
+def across(kernel: Kernel, name: str, target: Target) -> str:
+    """The text of a module with this one function."""
+    f = Function(name, PARAMETERS, attributes=target.attributes)
+    plan = prepare(kernel)
+    count, groups = lanes_of(plan, target), groups_of(plan)
+    block = count * groups
+    whole = f.mul(f.div("%rows", block), block)
+    with f.loop(0, whole, block) as row:
+        _Block(plan, f, Lanes(f, count, target), groups, block).write(row)
+    if target.masks and count > 1:
+        with f.loop(whole, "%rows", count) as row:
+            _Block(plan, f, Lanes(f, count, target), 1, block, f.sub("%rows", row)).write(row)
+    else:
+        if count > 1:
+            vectors = f.mul(f.div("%rows", count), count)
+            with f.loop(whole, vectors, count) as row:
+                _Block(plan, f, Lanes(f, count, target), 1, block).write(row)
+            whole = vectors
+        with f.loop(whole, "%rows") as row:
+            _Block(plan, f, Lanes(f, 1, target), 1, block).write(row)
+    return module([f])
+
+
+class _Block:
+    """`groups` vectors of rows."""
+
+    def __init__(self, plan: Stages, f: Function, lanes: Lanes, groups: int, width: int, left: str | None = None) -> None:
+        self.plan, self.kernel, self.f, self.lanes = plan, plan.kernel, f, lanes
+        self.groups, self.width, self.left = groups, width, left
+        self.values: dict[int, list[str]] = {}  # uniform ones: a vector for each group
+
+    def write(self, row: str) -> None:
+        """All walks."""
+        f = self.f
+        self.rows, self.strides = [], []
+        for i, operand in enumerate(self.kernel.operands):
+            base = f.load("ptr", f.at("%pointers", 8 * i), 8)
+            self.strides.append([f.load("i64", f.at("%strides", 8 * (3 * i + d)), 8) for d in range(3)])
+            moves = operand.view in ("full", "row")
+            self.rows.append(f.at(base, f.mul(row, operand.bytes)) if moves else base)
+        self.total = f.mul("%segments", "%columns")
+        room = f.mul(f.add(self.total, PAD), 8 * self.width)
+        slots = [v for v in self.plan.kept if v not in self.plan.places]
+        self.slots = {v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)}
+        self.define(self.plan.before)
+        for walk in self.plan.walks:
+            self.walk(walk)
+            self.define(walk.uniform)
+
+    def _spread(self, operand: Operand, pointer: str) -> list[list[str]]:
+        """A single element, in all lanes: the same parts for each group."""
+        parts = Lanes(self.f, 1, self.lanes.target).load(operand, pointer)
+        wide = [self.f.splat(REGISTER[operand.register], p, self.lanes.count) for p in parts]
+        return [wide] * self.groups
+
+    def _load(self, operand: Operand, pointer: str) -> list[list[str]]:
+        """Neighbouring elements: the parts of each group."""
+        step = self.lanes.count * operand.bytes
+        return [self.lanes.load(operand, self.f.at(pointer, g * step), self.left) for g in range(self.groups)]
+
+    def _store(self, operand: Operand, parts: list[list[str]], pointer: str) -> None:
+        step = self.lanes.count * operand.bytes
+        for g in range(self.groups):
+            self.lanes.store(operand, [p[g] for p in parts], self.f.at(pointer, g * step), self.left)
+
+    def define(self, numbers: list[int]) -> None:
+        """Uniform values."""
+        body, operands = self.kernel.body, self.kernel.operands
+        stored: dict[int, list[list[str]]] = {}
+        for i in numbers:
+            one = body[i]
+            if one.op == "store":
+                at, part = one.attribute
+                parts = stored.setdefault(at, [[]] * operands[at].parts)
+                parts[part] = self.values[one.arguments[0]]
+                if all(parts):
+                    self._store(operands[at], parts, self.rows[at])
+            elif one.op == "load":
+                at, part = one.attribute
+                read = self._load if operands[at].view == "row" else self._spread
+                self.values[i] = [parts[part] for parts in read(operands[at], self.rows[at])]
+            elif one.op == "columns":
+                self.values[i] = [self.f.splat("i64", self.total, self.lanes.count)] * self.groups
+            else:
+                self.values[i] = self.run(i, self.values)
+
+    def run(self, i: int, values: dict[int, list[str]]) -> list[str]:
+        """One instruction for each group; a constant, or what all groups share, once."""
+        one = self.kernel.body[i]
+        types = [self.kernel.body[a].type for a in one.arguments]
+        made: dict[tuple[str, ...], str] = {}
+        found = []
+        for g in range(self.groups):
+            arguments = tuple(values[a][g] for a in one.arguments)
+            if arguments not in made:
+                made[arguments] = self.lanes.run(one, types, arguments)
+            found.append(made[arguments])
+        return found
+
+    def walk(self, walk: Walk) -> None:
+        """All places, in leaves where a sum needs them."""
+        f = self.f
+        sums = [Accumulator(self.lanes, self.kernel.body[r], self.groups, 1) for r in walk.reduces]
+        tree = Tree(f, sums)
+        tree.reset()
+        with f.loop(0, "%segments") as segment:
+            self.first = f.mul(segment, "%columns")
+            self.places = [f.at(row, f.mul(segment, s[1])) if o.view in ("full", "column") else row
+                           for row, s, o in zip(self.rows, self.strides, self.kernel.operands, strict=True)]  # fmt: skip
+            if tree.trees:
+                with f.loop(0, "%columns", LEAF) as start:
+                    tree.begin_leaf()
+                    with f.loop(start, f.min(f.add(start, LEAF), "%columns")) as i:
+                        self.body(walk, sums, i)
+            else:
+                with f.loop(0, "%columns") as i:
+                    self.body(walk, sums, i)
+        for at, values in tree.finish().items():
+            self.values[walk.reduces[at]] = values
+
+    def body(self, walk: Walk, sums: list[Accumulator], i: str) -> None:
+        """All instructions of the walk, at place i of each row."""
+        f, body, operands = self.f, self.kernel.body, self.kernel.operands
+        values = dict(self.values)
+        loaded: dict[int, list[list[str]]] = {}
+        for v in walk.computed:
+            one = body[v]
+            if v in walk.fetched:
+                values[v] = [parts[0] for parts in self._load(*self.kept(v, i))]
+            elif one.op == "load":
+                at, part = one.attribute
+                if at not in loaded:
+                    place = f.at(self.places[at], f.mul(i, self.strides[at][2]))
+                    if operands[at].view == "full":
+                        self.fetch_ahead(operands[at], place, self.strides[at][2])
+                        loaded[at] = self._load(operands[at], place)
+                    else:
+                        loaded[at] = self._spread(operands[at], place)
+                values[v] = [parts[part] for parts in loaded[at]]
+            elif one.op == "index":
+                number = f.add(self.first, i)
+                if one.type != "i64":
+                    number = f.op(f"trunc i64 {number} to {REGISTER[one.type]}")
+                values[v] = [f.splat(REGISTER[one.type], number, self.lanes.count)] * self.groups
+            else:
+                values[v] = self.run(v, values)
+            if v in walk.kept:
+                operand, place = self.kept(v, i)
+                self._store(operand, [values[v]], place)
+        for r, total in zip(walk.reduces, sums, strict=True):
+            for g in range(self.groups):
+                total.take(g, 0, values[body[r].arguments[0]][g])
+        stored: dict[int, list[list[str]]] = {}
+        for v in walk.stores:
+            at, part = body[v].attribute
+            parts = stored.setdefault(at, [[]] * operands[at].parts)
+            parts[part] = values[body[v].arguments[0]]
+            if all(parts):
+                self._store(operands[at], parts, f.at(self.places[at], f.mul(i, self.strides[at][2])))
+
+    def fetch_ahead(self, operand: Operand, place: str, stride: str) -> None:
+        """Rows lie far apart here, where no hardware sees a pattern."""
+        f = self.f
+        ahead = f.at(place, f.mul(stride, AHEAD))
+        for line in range(0, max(1, self.groups * self.lanes.count * operand.bytes), 64):
+            f.call("llvm.prefetch.p0", "void", ("ptr", f.at(ahead, line)), ("i32", "0"), ("i32", "3"), ("i32", "1"))
+
+    def kept(self, v: int, i: str) -> tuple[Operand, str]:
+        """Where a value that was put aside is."""
+        f = self.f
+        if v in self.plan.places:
+            at = self.plan.places[v]
+            return self.kernel.operands[at], f.at(self.places[at], f.mul(i, self.strides[at][2]))
+        operand = Operand(self.kernel.body[v].type)
+        return operand, f.at(self.slots[v], f.mul(f.add(self.first, i), operand.bytes * self.width))
+
+
+__all__ = ["MEMORY", "across", "width_of"]
