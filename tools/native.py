@@ -4,7 +4,7 @@
     python tools/native.py --tests              also build and run the C++ tests
     python tools/native.py --sanitize address,undefined [--tests]
 
-It needs cmake, ninja and numpy in the environment of the Python that runs it (`make dev` sees to that).
+It needs cmake, ninja, numpy and llvmlite in the environment of the Python that runs it (`make dev` sees to that).
 """
 
 import argparse
@@ -43,19 +43,19 @@ def configure(folder: Path, options: list[str]) -> None:
 
 
 def install(folder: Path) -> None:
-    """Move the extension module beside its Python files.
+    """Move the extension module and the generated kernels beside their Python files.
 
-    It is replaced, never written over: other processes may run the old one.
+    They are replaced, never written over: other processes may run the old ones.
     """
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    built = folder / f"_native{suffix}"
-    target = ROOT / "src" / "thixo" / "_core" / built.name
-    if target.exists() and target.stat().st_mtime >= built.stat().st_mtime:
-        return
-    fresh = target.with_name(f".{built.name}.{os.getpid()}")
-    shutil.copyfile(built, fresh)
-    os.replace(fresh, target)
-    print(f"built {target.relative_to(ROOT)}")
+    for built in [*folder.glob("kernels-*.so"), folder / f"_native{suffix}"]:
+        target = ROOT / "src" / "thixo" / "_core" / built.name
+        if target.exists() and target.stat().st_mtime >= built.stat().st_mtime:
+            continue
+        fresh = target.with_name(f".{built.name}.{os.getpid()}")
+        shutil.copyfile(built, fresh)
+        os.replace(fresh, target)
+        print(f"built {target.relative_to(ROOT)}")
 
 
 def main() -> None:

@@ -232,7 +232,9 @@ NativeCall find_native(const std::string& name) {
       {"expand", expand},  {"unsqueeze", unsqueeze}, {"squeeze", squeeze}, {"select", select},
       {"detach", detach},  {"conj", conj},           {"contiguous", contiguous}};
   auto found = table.find(name);
-  return found == table.end() ? find_native_creation(name) : found->second;
+  if (found != table.end()) return found->second;
+  if (NativeCall product = find_native_product(name)) return product;
+  return find_native_creation(name);
 }
 
 }  // namespace thixo

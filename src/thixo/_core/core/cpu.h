@@ -1,0 +1,17 @@
+// What this processor and its operating system can do, asked once.
+#pragma once
+
+namespace thixo {
+
+struct CpuFeatures {
+  bool x86_64_v3 = false;     // AVX2, FMA, F16C, BMI
+  bool x86_64_v4 = false;     // and AVX-512 F, BW, CD, DQ, VL
+  bool avx512_bf16 = false;   // products of bfloat16 pairs
+  bool amx_bf16 = false;      // tiles; the system must grant their use, see grant_tiles
+};
+const CpuFeatures& cpu_features();
+
+// Ask the system to let this process use the tile registers. True if it does.
+bool grant_tiles();
+
+}  // namespace thixo

@@ -1,0 +1,199 @@
+#include "gemm.h"
+
+#include <atomic>
+
+#include "gemm_job.h"
+#include "kernels/types.h"
+#include "thread_pool.h"
+
+namespace thixo {
+
+namespace {
+
+std::atomic<GemmPlan> forced{GemmPlan::Chosen};
+
+// Work (multiplications and additions) from which waking another thread pays.
+constexpr double kParallelWork = 1e6;
+
+// Strides along axes of size 1 say nothing: give them the value that suits the kernels.
+void settle_strides(Job& job) {
+  if (job.m == 1) job.a_row = 1;
+  if (job.k == 1) {
+    job.a_k = 1;
+    if (job.b_n != 1) job.b_k = 1;
+  }
+  if (job.n == 1) job.b_n = job.c_n = 1;
+}
+
+// C' = B' A'.
+Job transposed(const Job& job) {
+  Job t = job;
+  t.m = job.n;
+  t.n = job.m;
+  t.a = job.b;
+  t.a_row = job.b_n;
+  t.a_k = job.b_k;
+  t.b = job.a;
+  t.b_k = job.a_k;
+  t.b_n = job.a_row;
+  t.c_row = job.c_n;
+  t.c_n = job.c_row;
+  t.bias_m = job.bias_n;
+  t.bias_n = job.bias_m;
+  t.swapped = !job.swapped;
+  settle_strides(t);
+  return t;
+}
+
+constexpr int64_t kThinRows = 4;        // a matrix that so few rows meet is read once, from where it is
+constexpr int64_t kThinDots = 8;        // more where it lies along k, since the others would have to turn it round
+constexpr int64_t kThinElements = 4096;  // of that matrix; smaller ones are in the cache anyway
+
+bool is_thin(const Job& job) {
+  if (job.k * job.n < kThinElements || !thin_fits(job)) return false;
+  return job.m <= kThinRows || (job.m <= kThinDots && job.b_k == 1 && job.b_n != 1 && job.k >= 128);
+}
+
+bool is_direct(const Job& job, const GemmKernels& g) {
+  if (!direct_fits(job, g)) return false;
+  if (job.m <= 2 * g.tiles.rows) return true;  // packing B would cost more than it saves
+  return double(job.m) * double(job.n) * double(job.k) <= 96.0 * 96 * 96;
+}
+
+// Columns that fill vectors badly, while rows would fill them well.
+bool better_transposed(const Job& job, const GemmKernels& g) {
+  const int64_t lanes = g.tiles.columns / 2;
+  const double own = double(round_up(job.n, lanes)) / double(job.n);
+  const double other = double(round_up(job.m, lanes)) / double(job.m);
+  return own > 1.3 * other && job.k >= 64 && job.m >= 4 * job.n;
+}
+
+void run(const Job& job, const GemmKernels& g) {
+  switch (forced.load(std::memory_order_relaxed)) {
+    case GemmPlan::Direct:
+      if (direct_fits(job, g)) return direct_product(job, g);
+      break;
+    case GemmPlan::Thin:
+      if (thin_fits(job)) return thin_product(job, g);
+      break;
+    case GemmPlan::Packed: return packed_product(job, g);
+    case GemmPlan::Chosen: break;
+  }
+  if (is_thin(job)) return thin_product(job, g);
+  if (job.n < job.m) {
+    const Job t = transposed(job);
+    if (is_thin(t)) return thin_product(t, g);
+    if (better_transposed(job, g)) return packed_product(t, g);
+  }
+  if (is_direct(job, g)) return direct_product(job, g);
+  packed_product(job, g);
+}
+
+template <class S, class T>
+void store_any(const Job& job, const T* sums, int64_t ld, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  const S* bias = static_cast<const S*>(job.bias);
+  S* to = reinterpret_cast<S*>(job.c_at(row, column));
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) {
+      T total = sums[i * ld + j];
+      if (bias) total += T(bias[(row + i) * job.bias_m + (column + j) * job.bias_n]);
+      to[i * job.c_row + j * job.c_n] = S(total);
+    }
+}
+
+}  // namespace
+
+void set_gemm_plan(GemmPlan plan) { forced.store(plan, std::memory_order_relaxed); }
+GemmPlan gemm_plan() { return forced.load(std::memory_order_relaxed); }
+
+void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t ld, int64_t row, int64_t rows,
+                 int64_t column, int64_t columns) {
+  char* to = job.c_at(row, column);
+  if (sums != to || job.bias) {
+    const bool plain = job.c_n == 1 && (!job.bias || (job.bias_n == 1 && job.bias_m == 0));
+    if (plain) {
+      const char* bias = static_cast<const char*>(job.bias);
+      g.finish(sums, ld, to, job.c_row, rows, columns, bias ? bias + column * item_size(job.dtype) : nullptr);
+    } else {
+      switch (job.dtype) {
+        case DType::F64: store_any<double>(job, static_cast<const double*>(sums), ld, row, rows, column, columns); break;
+        case DType::F32: store_any<float>(job, static_cast<const float*>(sums), ld, row, rows, column, columns); break;
+        case DType::F16: store_any<Half>(job, static_cast<const float*>(sums), ld, row, rows, column, columns); break;
+        default: store_any<BFloat16>(job, static_cast<const float*>(sums), ld, row, rows, column, columns); break;
+      }
+    }
+  }
+  if (!job.epilogue.apply) return;
+  if (job.swapped)
+    job.epilogue.apply(to, job.c_n, job.c_row, column, columns, row, rows, job.epilogue.context);
+  else
+    job.epilogue.apply(to, job.c_row, job.c_n, row, rows, column, columns, job.epilogue.context);
+}
+
+Grid make_grid(int64_t row_panels, int64_t column_panels, int64_t tall, int64_t wide, bool parallel) {
+  Grid grid{row_panels, column_panels, std::min(tall, row_panels), std::min(wide, column_panels)};
+  if (!parallel) return grid;
+  const int64_t enough = 8 * get_num_threads();  // so that the last ones to finish are not late by much
+  while (grid.count() < enough && grid.tall * grid.wide > 1) {
+    if (grid.tall >= 2 * grid.wide || grid.wide == 1) grid.tall = ceil_div(grid.tall, 2);
+    else grid.wide = ceil_div(grid.wide, 2);
+  }
+  return grid;
+}
+
+void gemm(const Product& product) {
+  if (product.m <= 0 || product.n <= 0) return;
+  if (!is_floating(product.dtype)) return is_complex(product.dtype) ? complex_product(product) : plain_product(product);
+  Job job(product);
+  settle_strides(job);
+  job.parallel = job.work() >= kParallelWork && !in_parallel_loop() && get_num_threads() > 1;
+  run(job, gemm_kernels(job.dtype));
+}
+
+void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides) {
+  int64_t count = 1;
+  for (int64_t s : sizes) count *= s;
+  if (count == 0) return;
+  if (count == 1) return gemm(product);
+  // One matrix for the whole batch, and rows that follow one another: all of them are rows of one product.
+  bool joins = product.c_row == product.n && product.c_n == 1;
+  int64_t step = product.m * product.a_row;
+  for (int d = sizes.size() - 1; joins && d >= 0; --d) {
+    if (sizes[d] == 1) continue;
+    joins = b_strides[d] == 0 && a_strides[d] == step;
+    step *= sizes[d];
+  }
+  if (joins) {
+    Product whole = product;
+    whole.m *= count;
+    return gemm(whole);
+  }
+  const int64_t item = item_size(product.dtype);
+  auto one = [&](int64_t index) {
+    Product p = product;
+    int64_t a = 0, b = 0, rest = index;
+    for (int d = sizes.size() - 1; d >= 0; --d) {
+      const int64_t at = rest % sizes[d];
+      rest /= sizes[d];
+      a += at * a_strides[d];
+      b += at * b_strides[d];
+    }
+    p.a = static_cast<const char*>(p.a) + a * item;
+    p.b = static_cast<const char*>(p.b) + b * item;
+    p.c = static_cast<char*>(p.c) + index * p.m * p.n * item;
+    gemm(p);
+  };
+  const double work = 2.0 * double(product.m) * double(product.n) * double(product.k);
+  // Large products use the threads themselves, small ones share them out.
+  const bool inside = work >= 64 * kParallelWork && count < 4 * get_num_threads();
+  if (inside || work * double(count) < kParallelWork) {
+    for (int64_t i = 0; i < count; ++i) one(i);
+    return;
+  }
+  const int64_t grain = std::max<int64_t>(1, std::min<int64_t>(int64_t(kParallelWork / (work + 1)), count / (4 * get_num_threads())));
+  parallel_for(count, grain, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) one(i);
+  });
+}
+
+}  // namespace thixo

@@ -1,0 +1,44 @@
+// Products of matrices: C = A B (+ bias), for any strides and every dtype but bool, batched.
+//
+// Each element of C is the same chain of additions whatever the number of threads: threads share out parts of C,
+// never of K. float16 and bfloat16 add up in float32 and are rounded once; integers wrap.
+#pragma once
+#include <cstdint>
+#include "dims.h"
+#include "dtype.h"
+
+namespace thixo {
+
+// Called on a finished part of C, while it is in the cache: rows [row, row + rows), columns [column, column + columns).
+struct Epilogue {
+  void (*apply)(void* part, int64_t row_stride, int64_t column_stride, int64_t row, int64_t rows, int64_t column,
+                int64_t columns, void* context);
+  void* context;
+};
+
+// Strides are in elements, of any sign; those of a and b may be 0.
+struct Product {
+  DType dtype = DType::F32;
+  int64_t m = 0, n = 0, k = 0;
+  const void* a = nullptr;
+  int64_t a_row = 0, a_k = 0;
+  const void* b = nullptr;
+  int64_t b_k = 0, b_n = 0;
+  void* c = nullptr;
+  int64_t c_row = 0, c_n = 1;
+  const void* bias = nullptr;  // one for each column, or for all
+  int64_t bias_n = 0;
+  Epilogue epilogue{nullptr, nullptr};
+};
+
+void gemm(const Product& product);
+
+// The same for each index of a batch of these sizes, whose results lie m * n apart in c; strides as above.
+void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides);
+
+// How a product of floats is computed; tests and benchmarks may overrule the choice.
+enum class GemmPlan : uint8_t { Chosen, Direct, Thin, Packed };
+void set_gemm_plan(GemmPlan plan);
+GemmPlan gemm_plan();
+
+}  // namespace thixo

@@ -1,0 +1,64 @@
+// What the files of the matrix product share: one product under way.
+#pragma once
+#include <algorithm>
+
+#include "allocator.h"
+#include "gemm.h"
+#include "gemm_kernels.h"
+
+namespace thixo {
+
+// A product whose result may be seen transposed: C' = B' A' has the roles of rows and columns exchanged.
+struct Job : Product {
+  int64_t bias_m = 0;
+  bool swapped = false;
+  bool parallel = false;
+
+  explicit Job(const Product& p) : Product(p) {}
+  char* c_at(int64_t row, int64_t column) const {
+    return static_cast<char*>(c) + (row * c_row + column * c_n) * item_size(dtype);
+  }
+  const char* a_at(int64_t row, int64_t at_k) const {
+    return static_cast<const char*>(a) + (row * a_row + at_k * a_k) * item_size(dtype);
+  }
+  const char* b_at(int64_t at_k, int64_t column) const {
+    return static_cast<const char*>(b) + (at_k * b_k + column * b_n) * item_size(dtype);
+  }
+  double work() const { return 2.0 * double(m) * double(n) * double(k); }
+};
+
+// Memory for the time of one product.
+struct Buffer {
+  size_t bytes;
+  char* data;
+  explicit Buffer(size_t n) : bytes(n), data(n ? static_cast<char*>(allocate(n)) : nullptr) {}
+  ~Buffer() { if (data) release(data, bytes); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+};
+
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+
+// A part of C, given its sums (which may be that part itself): bias, rounding, epilogue.
+void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t ld, int64_t row, int64_t rows,
+                 int64_t column, int64_t columns);
+
+// C cut into groups of row panels and groups of column panels, each group of both a task for one thread.
+struct Grid {
+  int64_t row_panels, column_panels;  // all
+  int64_t tall, wide;                 // panels in a group
+  int64_t across() const { return ceil_div(column_panels, wide); }
+  int64_t count() const { return ceil_div(row_panels, tall) * across(); }
+};
+Grid make_grid(int64_t row_panels, int64_t column_panels, int64_t tall, int64_t wide, bool parallel);
+
+bool direct_fits(const Job& job, const GemmKernels& g);
+void direct_product(const Job& job, const GemmKernels& g);
+bool thin_fits(const Job& job);
+void thin_product(const Job& job, const GemmKernels& g);
+void packed_product(const Job& job, const GemmKernels& g);
+void plain_product(const Product& p);   // integers
+void complex_product(const Product& p);
+
+}  // namespace thixo

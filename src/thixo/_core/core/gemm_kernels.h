@@ -1,0 +1,53 @@
+// The micro-kernels that the driver of matrix products works with: shipped ones (codegen/llvm/contract*.py says
+// what each does), or portable ones.
+#pragma once
+#include <cstdint>
+#include "dtype.h"
+
+namespace thixo {
+
+using TileCall = void (*)(int64_t k, const void* a, int64_t a_row, int64_t a_k, const void* b, int64_t b_k, void* c,
+                          int64_t ldc, int64_t rows, int64_t columns, int64_t add);
+using PackCall = void (*)(const void* source, int64_t stride, void* panel, int64_t k, int64_t count);
+using PackAnyCall = void (*)(const void* source, int64_t stride, int64_t k_stride, void* panel, int64_t k, int64_t count,
+                             int64_t width);
+using FinishCall = void (*)(const void* tile, int64_t ld, void* c, int64_t ldc, int64_t rows, int64_t columns,
+                            const void* bias);
+using DotsCall = void (*)(int64_t k, const void* x, int64_t x_row, const void* w, int64_t w_row, void* y, int64_t y_row,
+                          int64_t y_column, int64_t rows, int64_t count);
+using AxpysCall = void (*)(int64_t k, const void* x, int64_t x_row, int64_t x_k, const void* b, int64_t b_k, void* y,
+                           int64_t y_row, int64_t rows, int64_t count, int64_t add);
+
+constexpr int64_t kAxpyRows = 4;
+constexpr int64_t kMostTileBytes = 32 * 32 * 4;
+
+// How panels are laid out and multiplied. A panel has units of `depth` consecutive k for each of its rows (columns):
+// `depth` is 1 but for kernels whose instructions add up several products.
+struct TileKernels {
+  int64_t rows = 0, columns = 0;  // of a tile of C
+  int64_t depth = 1, unit = 4;    // k in a unit, bytes of a unit
+  int64_t block = 256;            // most k in one pass: a panel of B stays in the nearest cache
+  bool whole = false;             // tiles are written whole, whatever rows and columns say
+  TileCall tile = nullptr;
+  PackCall pack_a_along = nullptr, pack_a_across = nullptr, pack_b_along = nullptr, pack_b_across = nullptr;
+  PackAnyCall pack_a_any = nullptr, pack_b_any = nullptr;
+  void (*begin)() = nullptr;  // before and after the tiles of one thread
+  void (*end)() = nullptr;
+};
+
+struct GemmKernels {
+  DType source = DType::F32, compute = DType::F32;
+  TileKernels tiles;
+  bool partial_rows_of_b = false;  // the tile may read B in place where fewer columns are left than a vector has
+  FinishCall finish = nullptr;
+  DotsCall dots = nullptr;
+  AxpysCall axpys = nullptr;
+  bool portable = false;
+};
+
+// For a floating-point dtype.
+const GemmKernels& gemm_kernels(DType dtype);
+// Those that need no library: the oracle of the others.
+GemmKernels portable_gemm_kernels(DType dtype);
+
+}  // namespace thixo

@@ -1,0 +1,79 @@
+"""Kernels that are compiled when Thixo is built: one shared library for each kind of processor.
+
+    python -P src/thixo/codegen/ship.py --target x86-64-v4 --linker c++ --output kernels-x86-64-v4.so
+
+Run as a script (-P: modules beside it have the names of standard ones) it needs llvmlite and the files of this folder, not the native core: the build runs it. The
+core opens the library of its processor and takes functions from it by name (core/shipped.h).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .llvm.target import Target
+
+# (name of a part, its module's text) for a target; every function a module defines can be found by its symbol.
+Parts = Callable[["Target"], Iterator[tuple[str, str]]]
+
+
+def suppliers() -> list[Parts]:
+    """Everybody whose kernels are shipped."""
+    from thixo.codegen.llvm import contract_parts
+
+    return [contract_parts.parts]
+
+
+def link(objects: list[Path], output: Path, linker: str) -> None:
+    """One shared library of object files; it needs no other library than those the process has anyway."""
+    fresh = output.with_name(f".{output.name}.new")
+    command = [*shlex.split(linker), "-shared", "-nostdlib", "-o", str(fresh), *map(str, objects)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"ship: the linker failed: {shlex.join(command)}\n{done.stderr}")
+    fresh.replace(output)
+
+
+def ship(target: Target, output: Path, linker: str) -> None:
+    """Write the library of a target."""
+    from thixo.codegen.llvm.compile import object_code
+
+    with tempfile.TemporaryDirectory() as folder:
+        objects = []
+        for supplier in suppliers():
+            for name, text in supplier(target):
+                objects.append(Path(folder, f"{len(objects)}-{name}.o"))
+                objects[-1].write_bytes(object_code(text, target))
+        link(objects, output, linker)
+
+
+def _without_core() -> None:
+    """Let `thixo.codegen` be imported while the native core, which `import thixo` loads, does not exist yet."""
+    package = ModuleType("thixo")
+    package.__path__ = [str(Path(__file__).resolve().parent.parent)]
+    sys.modules["thixo"] = package
+
+
+def main() -> None:
+    """What the build calls."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--output", required=True, type=Path)
+    parser.add_argument("--linker", default="c++", help="a compiler that can link")
+    options = parser.parse_args()
+    from thixo.codegen.llvm.target import named
+
+    ship(named(options.target), options.output, options.linker)
+
+
+if __name__ == "__main__":
+    _without_core()
+    main()
