@@ -49,7 +49,9 @@ def interpret(kernel: Kernel, arrays: Sequence[Array], columns: int | None = Non
                     target = target.imag if part else target.real
                 target[...] = np.broadcast_to(arguments[0], target.shape).astype(target.dtype)
             elif one.op == "index":
-                value = np.broadcast_to(np.arange(shape[1]), shape)
+                value = np.broadcast_to(np.arange(shape[1]).astype(NUMPY[one.type]), shape)
+            elif one.op == "columns":
+                value = np.asarray(shape[1], NUMPY[one.type])
             elif one.op == "check":
                 status |= 0 if np.all(arguments[0]) or 0 in shape else 1 << one.attribute
             elif one.op == "reduce":
@@ -127,19 +129,60 @@ def _quotient(a: Array, b: Array) -> Array:
 
 
 def _fma(a: Array, b: Array, c: Array) -> Array:
-    """Rounded once, or so nearly that tests of a few units in the last place cannot tell."""
+    """A * b + c, rounded once."""
     if a.dtype == np.float32:
-        return (a.astype(np.float64) * b + c).astype(np.float32)
+        product = a.astype(np.float64) * b  # exact
+        return _odd_sum(product, c.astype(np.float64)).astype(np.float32)
+    a, b, c = np.broadcast_arrays(a, b, c)
+    plain = a * b + c
+    sizes = [np.abs(a), np.abs(b), np.abs(c)]
+    if all(np.all((x > 1e-60) & (x < 1e60)) for x in sizes):
+        return _fma_near_one(a, b, c, False)
+    # Elsewhere the product is brought near one first, and the sum put back after.
+    (fa, ea), (fb, eb) = np.frexp(a), np.frexp(b)
+    power = ea + eb
+    moved = np.ldexp(c, -power)
+    moved = np.where((np.abs(moved) < 1e-90) & (c != 0), np.copysign(1e-90, c), moved)
+    far = np.abs(moved) > 1e90  # the product is nothing beside it
+    moved = np.where(far, 1.0, moved)
+    near = _fma_near_one(fa, fb, moved, False)
+    low = np.frexp(near)[1] + power < -1020  # subnormal in the end, and rounded only then
+    near = np.where(low, _fma_near_one(fa, fb, moved, True), near)
+    exact = np.where(far, c, np.ldexp(near, power))
+    usual = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0)
+    return np.where(usual, exact, plain)
+
+
+def _fma_near_one(a: Array, b: Array, c: Array, odd: bool) -> Array:
+    product, rest = _two_product(a, b)
+    middle, low = _two_sum(c, rest)
+    high, lost = _two_sum(product, middle)
+    tail = _odd_sum(low, lost)
+    return _odd_sum(high, tail) if odd else high + tail
+
+
+def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
+    """The rounded sum, and what rounding lost."""
+    total = a + b
+    shadow = total - a
+    return total, (a - (total - shadow)) + (b - shadow)
+
+
+def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
     product = a * b
-    half = [x * 134217729.0 for x in (a, b)]
-    high = [h - (h - x) for h, x in zip(half, (a, b), strict=True)]
+    wide = [x * 134217729.0 for x in (a, b)]
+    high = [w - (w - x) for w, x in zip(wide, (a, b), strict=True)]
     low = [x - h for h, x in zip(high, (a, b), strict=True)]
-    error = ((high[0] * high[1] - product) + high[0] * low[1] + low[0] * high[1]) + low[0] * low[1]
-    total = product + c
-    shadow = total - product
-    lost = (product - (total - shadow)) + (c - shadow)
-    exact = total + (error + lost)
-    return np.where(np.isfinite(exact), exact, total)
+    return product, ((high[0] * high[1] - product) + high[0] * low[1] + low[0] * high[1]) + low[0] * low[1]
+
+
+def _odd_sum(a: Array, b: Array) -> Array:
+    """The sum in float64, rounded to the neighbour whose last bit is 1: rounding it again is as rounding once."""
+    total, lost = _two_sum(a, b)
+    bits = np.ascontiguousarray(total).view(np.int64).reshape(np.shape(total))
+    outwards = np.where((lost > 0) == (total > 0), 1, -1)
+    moves = (lost != 0) & (bits & 1 == 0) & np.isfinite(total)
+    return (bits + np.where(moves, outwards, 0)).view(np.float64)
 
 
 def _cast(a: Array, dtype: Any) -> Array:

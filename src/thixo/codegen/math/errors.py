@@ -1,0 +1,37 @@
+"""erf and erfc."""
+
+from __future__ import annotations
+
+from ..builder import Builder, Value
+from .coefficients import LOG2_E, TABLES
+from .exponentials import exp_pieces, remainder, scaled, small_expm1, whole_powers
+from .formats import at_most, format_of, polynomial, sign_of, with_sign
+
+# From here erf rounds to 1, and erfc to 0; the fits go as far.
+FLAT = {"f32": 3.9375, "f64": 5.9375}
+GONE = {"f32": 10.25, "f64": 27.5}
+ERF = {"f32": "ERF", "f64": "ERF_WIDE"}
+ERFC = {"f32": "ERFC", "f64": "ERFC_WIDE"}
+
+
+def erf(b: Builder, x: Value) -> Value:
+    """1 - erfc(|x|), whose logarithm is smooth enough for one polynomial: -expm1(-|x| q(|x|))."""
+    f = format_of(x)
+    size = at_most(b, abs(x), FLAT[x.type])
+    q = polynomial(b, size - FLAT[x.type] / 2, [-c for c in TABLES[ERF[x.type]][x.type]])
+    w = size * q
+    n, held = whole_powers(b, w, LOG2_E[x.type][0], f.bias)
+    p = small_expm1(b, remainder(b, w, n))
+    power = (held.bits(f.whole) << f.fraction).bits(x.type)
+    return with_sign(b, abs(b.fma(power, p, power - 1.0)), sign_of(b, x))
+
+
+def erfc(b: Builder, x: Value) -> Value:
+    """exp(-x^2) q(t) / (1 + 2 |x|), t = (|x| - 2) / (|x| + 2); 2 less that for negative x."""
+    size = at_most(b, abs(x), GONE[x.type])
+    square = size * size
+    lost = b.fma(size, size, -square)
+    p, held = exp_pieces(b, -square)
+    q = polynomial(b, (size - 2.0) / (size + 2.0), TABLES[ERFC[x.type]][x.type])
+    y = scaled(b, b.fma(p, -lost, p) * q / b.fma(size, 2.0, 1.0), held)
+    return b.select(x < 0.0, 2.0 - y, y)

@@ -1,0 +1,274 @@
+"""Fit the polynomials of the mathematical functions and write them to codegen/math/coefficients.py.
+
+python tools/fit_polynomials.py [NAME ...]     fit these (all without names), keep the others
+
+Each is the polynomial of its degree with the least largest weighted error on its interval (Remez' exchange on a
+dense grid, in 50 digits). The weights make it the relative error of the function. The lowest coefficients matter
+most, so they are rounded to the type first, one by one, and what is left is fitted anew each time.
+"""
+
+import importlib
+import pprint
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+
+mp.mp.dps = 50
+TARGET = Path(__file__).parent.parent / "src/thixo/codegen/math/coefficients.py"
+Function = Callable[[Any], Any]
+
+
+@dataclass
+class Fit:
+    """target(x) by a polynomial in x; its error counts `weight(x)` times."""
+
+    what: str
+    target: Function
+    weight: Function
+    low: Any
+    high: Any
+    degree: dict[str, int]  # per type
+
+
+def rounded(x: Any, type: str) -> Any:
+    return mp.mpf(float(np.float32(float(x))) if type == "f32" else float(x))
+
+
+def grid(low: Any, high: Any, count: int) -> list[Any]:
+    """Points as Chebyshev has them; an even number, so that 0 is none of them."""
+    middle, half = (mp.mpf(low) + high) / 2, (mp.mpf(high) - low) / 2
+    return [middle - half * mp.cos(mp.pi * (i + mp.mpf(1) / 2) / count) for i in range(count)]
+
+
+def horner(coefficients: list[Any], x: Any) -> Any:
+    value = mp.mpf(0)
+    for c in reversed(coefficients):
+        value = value * x + c
+    return value
+
+
+def exchange(xs: list[Any], gs: list[Any], ws: list[Any], first: int, count: int) -> tuple[list[Any], Any]:
+    """Coefficients of x**first ... with the least largest |w (g - p)| on the grid, and that error."""
+    need = count + 1
+    chosen = sorted({round((len(xs) - 1) * (1 - mp.cos(mp.pi * i / (need - 1))) / 2) for i in range(need)})
+    spare = [i for i in range(len(xs)) if i not in chosen]
+    chosen = sorted(chosen + spare[: need - len(chosen)])
+    best: tuple[list[Any], Any] | None = None
+    for _ in range(25):
+        matrix, right = mp.matrix(need), mp.matrix(need, 1)
+        for row, i in enumerate(chosen):
+            power = xs[i] ** first
+            for column in range(count):
+                matrix[row, column] = power
+                power *= xs[i]
+            matrix[row, count] = (-1) ** row / ws[i]
+            right[row] = gs[i]
+        solved = mp.lu_solve(matrix, right)
+        coefficients, level = list(solved[:count]), abs(solved[count])
+        errors = [w * (g - x**first * horner(coefficients, x)) for x, g, w in zip(xs, gs, ws, strict=True)]
+        worst = max(abs(e) for e in errors)
+        if best is None or worst < best[1]:
+            best = coefficients, worst
+        if worst <= level * mp.mpf("1.01"):
+            break
+        # the largest of each run of one sign
+        peaks: list[int] = []
+        for i, e in enumerate(errors):
+            if peaks and (errors[peaks[-1]] > 0) == (e > 0):
+                if abs(e) > abs(errors[peaks[-1]]):
+                    peaks[-1] = i
+            else:
+                peaks.append(i)
+        while len(peaks) > need:
+            if len(peaks) == need + 1 or abs(errors[peaks[0]]) < abs(errors[peaks[-1]]):
+                peaks.pop(0 if abs(errors[peaks[0]]) < abs(errors[peaks[-1]]) else -1)
+            else:
+                peaks.pop()
+        if len(peaks) < need:
+            break
+        chosen = peaks
+    assert best is not None
+    return best
+
+
+def fit(one: Fit, type: str) -> tuple[list[float], float]:
+    """The best of those that round some of the lowest coefficients before they fit the others."""
+    count = one.degree[type] + 1
+    xs = grid(one.low, one.high, max(120, 16 * count))
+    gs, ws = [one.target(x) for x in xs], [one.weight(x) for x in xs]
+    tried = []
+    for early in range(count) if type == "f32" else range(4):
+        done: list[Any] = []
+        rest = list(gs)
+        while len(done) < count:
+            made, _ = exchange(xs, rest, ws, len(done), count - len(done))
+            for c in made[: 1 if len(done) < early else len(made)]:
+                c, power = rounded(c, type), len(done)
+                rest = [g - c * x**power for g, x in zip(rest, xs, strict=True)]
+                done.append(c)
+        error = max(abs(w * (g - horner(done, x))) for x, g, w in zip(xs, gs, ws, strict=True))
+        tried.append((float(error), [float(c) for c in done]))
+    error, coefficients = min(tried)
+    return coefficients, error
+
+
+def number(x: str) -> Any:
+    return mp.mpf(x)
+
+
+def even(f: Function) -> Function:
+    """A function of z = x * x from one of x."""
+    return lambda z: f(mp.sqrt(z))
+
+
+LN2 = mp.log(2)
+HALF = LN2 / 2 * mp.mpf("1.0001")  # what is left after whole powers of two, and a little for rounding
+BELOW, ABOVE = 1 / mp.sqrt(2) - 1 - mp.mpf("1e-5"), mp.sqrt(2) - 1 + mp.mpf("1e-5")
+PI = mp.pi * mp.mpf("1.01")  # whole turns are found by a rounded quotient
+
+
+def survival(a: Any) -> Any:
+    return -mp.log(mp.erfc(a)) / a
+
+
+def erf_fit(high: Any, degree: dict[str, int]) -> Fit:
+    middle = mp.mpf(high) / 2
+    return Fit(
+        f"erf(a) = 1 - exp(-a q(a - {high / 2})), 0 <= a <= {high}",
+        lambda t: survival(t + middle),
+        lambda t: (t + middle) * mp.erfc(t + middle) / mp.erf(t + middle),
+        -middle, middle, degree,
+    )  # fmt: skip
+
+
+def erfc_fit(high: float, k: float, degree: dict[str, int]) -> Fit:
+    def place(t: Any) -> Any:
+        return k * (1 + t) / (1 - t)
+
+    def scaled(t: Any) -> Any:
+        x = place(t)
+        return mp.erfc(x) * mp.exp(x * x) * (1 + 2 * x)
+
+    high_t = (mp.mpf(high) - k) / (mp.mpf(high) + k)
+    return Fit(
+        f"(1 + 2 x) exp(x^2) erfc(x) = q(t), t = (x - {k}) / (x + {k}), 0 <= x <= {high}",
+        scaled, lambda t: 1 / scaled(t), mp.mpf(-1) + mp.mpf("1e-30"), high_t, degree,
+    )  # fmt: skip
+
+
+FITS: dict[str, Fit] = {
+    "EXP": Fit("exp(r) = 1 + r + r^2 q(r), |r| <= log(2)/2",
+               lambda r: (mp.exp(r) - 1 - r) / r**2, lambda r: r**2 / mp.exp(r), -HALF, HALF, {"f32": 4, "f64": 9}),
+    "EXPM1": Fit("expm1(r) = r + r^2 q(r), |r| <= log(2)/2",
+                 lambda r: (mp.expm1(r) - r) / r**2, lambda r: abs(r**2 / mp.expm1(r)), -HALF, HALF,
+                 {"f32": 5, "f64": 9}),
+    "TWICE": Fit("expm1(2 r) = 2 r + r^2 q(r), |r| <= log(2)/4",
+                 lambda r: (mp.expm1(2 * r) - 2 * r) / r**2, lambda r: abs(r**2 / mp.expm1(2 * r)),
+                 -HALF / 2, HALF / 2, {"f32": 4, "f64": 9}),
+    "EXP2": Fit("2^r = 1 + r q(r), |r| <= 1/2",
+                lambda r: (2**r - 1) / r, lambda r: abs(r) / 2**r, number("-0.5"), number("0.5"), {"f32": 5, "f64": 10}),
+    "LOG": Fit("log(1 + f) = f + f^2 q(f), 1/sqrt(2) <= 1 + f <= sqrt(2)",
+               lambda f: (mp.log1p(f) - f) / f**2, lambda f: abs(f**2 / mp.log1p(f)), BELOW, ABOVE, {"f32": 8, "f64": 20}),
+    "LOG2": Fit("log2(1 + f) = f + f q(f), 1/sqrt(2) <= 1 + f <= sqrt(2)",
+                lambda f: mp.log1p(f) / LN2 / f - 1, lambda f: abs(f * LN2 / mp.log1p(f)), BELOW, ABOVE,
+                {"f32": 9, "f64": 21}),
+    "LOG10": Fit("log10(1 + f) = f / 2 + f q(f), 1/sqrt(2) <= 1 + f <= sqrt(2)",
+                 lambda f: mp.log1p(f) / mp.log(10) / f - mp.mpf(1) / 2, lambda f: abs(f * mp.log(10) / mp.log1p(f)),
+                 BELOW, ABOVE, {"f32": 9, "f64": 21}),
+    "SIN": Fit("sin(r) = r + r^3 q(r^2), |r| <= pi/2",
+               even(lambda r: (mp.sin(r) - r) / r**3), even(lambda r: r**3 / mp.sin(r)), number("1e-30"), (PI / 2) ** 2,
+               {"f32": 3, "f64": 7}),
+    "TAN": Fit("tan(r) = r + r^3 q(r^2), |r| <= pi/4",
+               even(lambda r: (mp.tan(r) - r) / r**3), even(lambda r: r**3 / mp.tan(r)), number("1e-30"), (PI / 4) ** 2,
+               {"f32": 6, "f64": 14}),
+    "ASIN": Fit("asin(x) = x + x^3 q(x^2), |x| <= 1/2",
+                even(lambda x: (mp.asin(x) - x) / x**3), even(lambda x: x**3 / mp.asin(x)), number("1e-30"), number("0.25"),
+                {"f32": 4, "f64": 12}),
+    "ATAN": Fit("atan(x) = x + x^3 q(x^2), |x| <= 1",
+                even(lambda x: (mp.atan(x) - x) / x**3), even(lambda x: x**3 / mp.atan(x)), number("1e-30"), number("1"),
+                {"f32": 8, "f64": 20}),
+    "SINH": Fit("sinh(r) = r + r^3 q(r^2), |r| <= log(2)/2",
+                even(lambda r: (mp.sinh(r) - r) / r**3), even(lambda r: r**3 / mp.sinh(r)), number("1e-30"), HALF**2,
+                {"f32": 2, "f64": 5}),
+    "COSH": Fit("cosh(r) = 1 + r^2 q(r^2), |r| <= log(2)/2",
+                even(lambda r: (mp.cosh(r) - 1) / r**2), even(lambda r: r**2 / mp.cosh(r)), number("1e-30"), HALF**2,
+                {"f32": 2, "f64": 5}),
+    "ERF": erf_fit(3.9375, {"f32": 9}),
+    "ERF_WIDE": erf_fit(5.9375, {"f64": 25}),
+    "ERFC": erfc_fit(10.25, 2.0, {"f32": 10}),
+    "ERFC_WIDE": erfc_fit(27.5, 2.0, {"f64": 25}),
+    "POWER_LOG2": Fit("log2(1 + f) = f q(f), for powers of float32",
+                      lambda f: mp.log1p(f) / LN2 / f, lambda f: abs(f * LN2 / mp.log1p(f)), BELOW, ABOVE, {"f64": 13}),
+    "POWER_EXP2": Fit("2^r = q(r), |r| <= 1/2, for powers of float32",
+                      lambda r: 2**r, lambda r: 1 / 2**r, number("-0.5"), number("0.5"), {"f64": 7}),
+    "POWER_ATANH": Fit("atanh(s) = s + s^3 / 3 + s^5 q(s^2), |s| <= (sqrt(2) - 1) / (sqrt(2) + 1)",
+                       even(lambda s: (mp.atanh(s) - s - s**3 / 3) / s**5), even(lambda s: s**5 / mp.atanh(s)),
+                       number("1e-16"), ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mp.mpf("1.0001")) ** 2, {"f64": 7}),
+}  # fmt: skip
+
+
+def pieces(x: Any, type: str, count: int) -> tuple[float, ...]:
+    """A number as a sum of floats, each the best for what is left."""
+    made = []
+    for _ in range(count):
+        made.append(rounded(x, type))
+        x -= made[-1]
+    return tuple(float(c) for c in made)
+
+
+def constants() -> dict[str, Any]:
+    """Numbers that are needed to more digits than a float has."""
+    mp.mp.dps = 500
+    known = {"LN2": (mp.log(2), 2), "LOG2_E": (1 / mp.log(2), 2), "LOG10_2": (mp.log10(2), 2), "PI": (+mp.pi, 3),
+             "THIRD": (mp.mpf(1) / 3, 2), "LOG2_E_TWICE": (2 / mp.log(2), 2)}  # fmt: skip
+    made: dict[str, Any] = {
+        name: {type: pieces(x, type, count) for type in ("f32", "f64")} for name, (x, count) in known.items()
+    }
+    turn = 1 / (2 * mp.pi)
+    # 29 bits each: times a float32 exact in float64
+    made["TURN_CHUNKS"] = tuple(
+        float(mp.ldexp(int(mp.floor(mp.ldexp(turn, 29 * (i + 1)))) % (1 << 29), -29 * (i + 1))) for i in range(7)
+    )
+    # 32 bits each, after 32 bits that are 0
+    made["TURN_WORDS"] = (0, *(int(mp.floor(mp.ldexp(turn, 32 * (i + 1)))) % (1 << 32) for i in range(39)))
+    mp.mp.dps = 50
+    return made
+
+
+def main(names: list[str]) -> None:
+    tables: dict[str, dict[str, Any]] = {}
+    notes: dict[str, dict[str, float]] = {}
+    if names and TARGET.exists():
+        old = importlib.import_module("thixo.codegen.math.coefficients")
+        tables, notes = old.TABLES, old.ERRORS
+    for name in names or FITS:
+        tables[name], notes[name] = {}, {}
+        for kind in FITS[name].degree:
+            made, error = fit(FITS[name], kind)
+            tables[name][kind], notes[name][kind] = tuple(made), float(f"{error:.3g}")
+            print(f"{name} {kind}: {len(made)} coefficients, error 2^{mp.nstr(mp.log(error, 2), 4)}", flush=True)
+    text = '"""Coefficients from the lowest power, written by tools/fit_polynomials.py, which says how each was fitted."""\n\n'
+    text += "# What each is, and the largest relative error of the fit:\n"
+    for name in (n for n in FITS if n in tables):
+        text += f"# {name}: {FITS[name].what}\n"
+    text += f"ERRORS: dict[str, dict[str, float]] = {pprint.pformat(notes, sort_dicts=False)}\n\n"
+    text += "TABLES: dict[str, dict[str, tuple[float, ...]]] = {\n"
+    for name in (n for n in FITS if n in tables):
+        text += f'    "{name}": {{\n'
+        for kind, made in tables[name].items():
+            text += f'        "{kind}": (\n' + "".join(f"            {c!r},\n" for c in made) + "        ),\n"
+        text += "    },\n"
+    text += "}\n\n# Numbers in several floats, the largest first; and 1 / (2 pi) in pieces.\n"
+    for name, value in constants().items():
+        kind = f"dict[str, tuple[float, ...]]" if isinstance(value, dict) else f"tuple[{type(value[-1]).__name__}, ...]"
+        text += f"{name}: {kind} = {pprint.pformat(value, sort_dicts=False)}\n"
+    TARGET.write_text(text)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
