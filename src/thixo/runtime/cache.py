@@ -9,19 +9,16 @@ Several processes may use a folder at once. A file appears in one step (`os.repl
 of it or none; nothing is locked and no file stays open, so a fork is harmless.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
-import re
 import stat
 import struct
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, Self
 
 from thixo.errors import ValueRangeError, describe, user_level
 
@@ -32,9 +29,8 @@ _MAGIC = b"thixo\0ko"
 _VERSION = 1
 _HEADER = struct.Struct("<8sQQ32s")  # magic, version, bytes of code, checksum
 
-_KEY = re.compile(r"[0-9a-f]{8,128}")
-_KERNEL = re.compile(r"[0-9a-f]{8,128}\.kernel")
-_UNFINISHED = re.compile(r"[\w.]+\.[0-9a-f]{16}\.tmp")
+_KERNEL = ".kernel"
+_UNFINISHED = ".tmp"
 _LIMIT_FILE = "limit"
 
 # A file's time of change is the time of its last use, to within an hour: most reads then write nothing.
@@ -63,7 +59,7 @@ class Usage(NamedTuple):
     newest: float | None
 
     @classmethod
-    def of(cls, kernels: Iterable[Kernel]) -> Usage:
+    def of(cls, kernels: Iterable[Kernel]) -> Self:
         """Their number, bytes, and first and last time of use."""
         every = sorted(kernels)
         ends = (every[0].used, every[-1].used) if every else (None, None)
@@ -121,9 +117,9 @@ class Cache:
             self.trim()
 
     def _path(self, key: str) -> str:
-        if not isinstance(key, str) or not _KEY.fullmatch(key):
+        if not isinstance(key, str) or not _is_key(key):
             raise ValueRangeError(f"cache: key is {describe(key)}; a digest in hex is needed")
-        return f"{self.folder}{os.sep}{key}.kernel"
+        return f"{self.folder}{os.sep}{key}{_KERNEL}"
 
     # ---- its size
 
@@ -176,7 +172,7 @@ class Cache:
         self._remove_unfinished(older_than=0)
         return Usage.of(removed)
 
-    def move(self, target: Cache) -> Usage:
+    def move(self, target: "Cache") -> Usage:
         """Bring every kernel, and a limit that was set, to another folder; what was moved.
 
         Files go one by one: where one fails, each is in one of the two folders.
@@ -198,23 +194,23 @@ class Cache:
 
     def kernels(self) -> Iterator[Kernel]:
         """The files that are there, in no order."""
-        return self._files(_KERNEL)
+        return self._files(_is_kernel)
 
     def _remove_unfinished(self, older_than: float) -> None:
         """Remove what processes left that were stopped while they wrote."""
         latest = time.time() - older_than
-        for file in list(self._files(_UNFINISHED)):
+        for file in list(self._files(_is_unfinished)):
             if file.used <= latest:
                 self._remove(file.name)
 
-    def _files(self, names: re.Pattern[str]) -> Iterator[Kernel]:
+    def _files(self, wanted: Callable[[str], bool]) -> Iterator[Kernel]:
         try:
             folder = os.scandir(self.folder)
         except (FileNotFoundError, NotADirectoryError):
             return
         with folder:
             for entry in folder:
-                if not names.fullmatch(entry.name):
+                if not wanted(entry.name):
                     continue
                 try:
                     about = entry.stat(follow_symlinks=False)
@@ -233,6 +229,23 @@ class Cache:
 
 
 # ---- files
+
+
+def _is_key(text: str) -> bool:
+    return 8 <= len(text) <= 128 and not text.strip("0123456789abcdef")
+
+
+def _is_kernel(name: str) -> bool:
+    return name.endswith(_KERNEL) and _is_key(name.removesuffix(_KERNEL))
+
+
+def _is_unfinished(name: str) -> bool:
+    final, _, random = name.removesuffix(_UNFINISHED).rpartition(".")
+    return (
+        name.endswith(_UNFINISHED)
+        and _is_key(random)
+        and (_is_kernel(final) or final == _LIMIT_FILE)
+    )
 
 
 def _checksum(key: str, code: bytes) -> bytes:
@@ -288,7 +301,7 @@ def _unpacked(file: int, size: int, key: str) -> bytes | None:
 
 def _write(path: str, data: bytes, used: float | None = None) -> None:
     """Make a file in one step: after any error there is what was there before."""
-    unfinished = f"{path}.{os.urandom(8).hex()}.tmp"
+    unfinished = f"{path}.{os.urandom(8).hex()}{_UNFINISHED}"
     file = os.open(
         unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
     )
@@ -402,8 +415,8 @@ def find_place(environment: Mapping[str, str]) -> Place:
     if chosen:  # and no other: who names a folder wants to know when it fails
         folder = os.path.abspath(os.path.expanduser(chosen))
         return Place(folder, VARIABLE, trouble(folder))
-    place = _usual_place(environment)
-    return place if place.trouble is None else _temporary_place(place)
+    usual = _usual_place(environment)
+    return usual if usual.trouble is None else _temporary_place(usual)
 
 
 def _usual_place(environment: Mapping[str, str]) -> Place:
@@ -427,19 +440,24 @@ def _temporary_place(unusable: Place) -> Place:
     except OSError:  # there is none
         return unusable
     reason = f"{unusable.folder} cannot be used: {unusable.trouble}"
-    place = Place(folder, reason, trouble(folder))
-    return place if place.trouble is None else unusable
+    temporary = Place(folder, reason, trouble(folder))
+    return temporary if temporary.trouble is None else unusable
 
 
 _current: Cache | None = None
 _warned = False
 
 
+def place() -> Place:
+    """Where a process that starts now keeps its kernels."""
+    return find_place(os.environ)
+
+
 def current() -> Cache:
     """The cache of this process; its folder is chosen at the first use."""
     global _current
     if _current is None:
-        _current = Cache(find_place(os.environ).folder)
+        _current = Cache(place().folder)
     return _current
 
 
