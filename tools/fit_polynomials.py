@@ -133,31 +133,25 @@ PI = mp.pi * mp.mpf("1.01")  # whole turns are found by a rounded quotient
 
 
 def survival(a: Any) -> Any:
-    return -mp.log(mp.erfc(a)) / a
+    return -mp.log(mp.erfc(a)) / a - 1
 
 
-def erf_fit(high: Any, degree: dict[str, int]) -> Fit:
-    middle = mp.mpf(high) / 2
+def erf_fit(high: float, degree: dict[str, int]) -> Fit:
     return Fit(
-        f"erf(a) = 1 - exp(-a q(a - {high / 2})), 0 <= a <= {high}",
-        lambda t: survival(t + middle),
-        lambda t: (t + middle) * mp.erfc(t + middle) / mp.erf(t + middle),
-        -middle, middle, degree,
+        f"erf(a) = 1 - exp(-a - a q(a)), 0 <= a <= {high}",
+        survival, lambda a: a * mp.erfc(a) / mp.erf(a), number("1e-30"), mp.mpf(high), degree,
     )  # fmt: skip
 
 
-def erfc_fit(high: float, k: float, degree: dict[str, int]) -> Fit:
-    def place(t: Any) -> Any:
-        return k * (1 + t) / (1 - t)
-
+def erfc_fit(high: float, degree: dict[str, int]) -> Fit:
     def scaled(t: Any) -> Any:
-        x = place(t)
+        x = 2 * (1 + t) / (1 - t)
         return mp.erfc(x) * mp.exp(x * x) * (1 + 2 * x)
 
-    high_t = (mp.mpf(high) - k) / (mp.mpf(high) + k)
     return Fit(
-        f"(1 + 2 x) exp(x^2) erfc(x) = q(t), t = (x - {k}) / (x + {k}), 0 <= x <= {high}",
-        scaled, lambda t: 1 / scaled(t), mp.mpf(-1) + mp.mpf("1e-30"), high_t, degree,
+        f"(1 + 2 x) exp(x^2) erfc(x) = 1 + (1 + t) q(t), t = (x - 2) / (x + 2), 0 <= x <= {high}",
+        lambda t: (scaled(t) - 1) / (1 + t), lambda t: (1 + t) / scaled(t),
+        mp.mpf(-1) + number("1e-20"), (mp.mpf(high) - 2) / (mp.mpf(high) + 2), degree,
     )  # fmt: skip
 
 
@@ -198,10 +192,10 @@ FITS: dict[str, Fit] = {
     "COSH": Fit("cosh(r) = 1 + r^2 q(r^2), |r| <= log(2)/2",
                 even(lambda r: (mp.cosh(r) - 1) / r**2), even(lambda r: r**2 / mp.cosh(r)), number("1e-30"), HALF**2,
                 {"f32": 2, "f64": 5}),
-    "ERF": erf_fit(3.9375, {"f32": 9}),
+    "ERF": erf_fit(3.9375, {"f32": 8}),
     "ERF_WIDE": erf_fit(5.9375, {"f64": 25}),
-    "ERFC": erfc_fit(10.25, 2.0, {"f32": 10}),
-    "ERFC_WIDE": erfc_fit(27.5, 2.0, {"f64": 25}),
+    "ERFC": erfc_fit(10.25, {"f32": 9}),
+    "ERFC_WIDE": erfc_fit(27.5, {"f64": 25}),
     "POWER_LOG2": Fit("log2(1 + f) = f q(f), for powers of float32",
                       lambda f: mp.log1p(f) / LN2 / f, lambda f: abs(f * LN2 / mp.log1p(f)), BELOW, ABOVE, {"f64": 13}),
     "POWER_EXP2": Fit("2^r = q(r), |r| <= 1/2, for powers of float32",

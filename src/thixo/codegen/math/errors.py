@@ -15,11 +15,11 @@ ERFC = {"f32": "ERFC", "f64": "ERFC_WIDE"}
 
 
 def erf(b: Builder, x: Value) -> Value:
-    """1 - erfc(|x|), whose logarithm is smooth enough for one polynomial: -expm1(-|x| q(|x|))."""
+    """1 - erfc(|x|), whose logarithm is smooth enough for one polynomial: -expm1(-|x| - |x| q(|x|))."""
     f = format_of(x)
     size = at_most(b, abs(x), FLAT[x.type])
-    q = polynomial(b, size - FLAT[x.type] / 2, [-c for c in TABLES[ERF[x.type]][x.type]])
-    w = size * q
+    q = polynomial(b, size, [-c for c in TABLES[ERF[x.type]][x.type]])
+    w = b.fma(size, q, -size)
     n, held = whole_powers(b, w, LOG2_E[x.type][0], f.bias)
     p = small_expm1(b, remainder(b, w, n))
     power = (held.bits(f.whole) << f.fraction).bits(x.type)
@@ -27,11 +27,17 @@ def erf(b: Builder, x: Value) -> Value:
 
 
 def erfc(b: Builder, x: Value) -> Value:
-    """exp(-x^2) q(t) / (1 + 2 |x|), t = (|x| - 2) / (|x| + 2); 2 less that for negative x."""
+    """exp(-x^2) (1 + u q(u - 1)) / (1 + 2 |x|), u = 2 |x| / (|x| + 2); 2 less that for negative x."""
     size = at_most(b, abs(x), GONE[x.type])
     square = size * size
     lost = b.fma(size, size, -square)
     p, held = exp_pieces(b, -square)
-    q = polynomial(b, (size - 2.0) / (size + 2.0), TABLES[ERFC[x.type]][x.type])
-    y = scaled(b, b.fma(p, -lost, p) * q / b.fma(size, 2.0, 1.0), held)
+    u = (size + size) / (size + 2.0)
+    uq = polynomial(b, u - 1.0, TABLES[ERFC[x.type]][x.type]) * u
+    p = b.fma(p, -lost, p)
+    # Near 0 the factor of p is little less than 1, and more exact as 1 - ...
+    small = size < 0.5
+    twice = size + size
+    quotient = b.select(small, twice - uq, b.fma(p, uq, p)) / (twice + 1.0)
+    y = scaled(b, b.select(small, b.fma(-p, quotient, p), quotient), held)
     return b.select(x < 0.0, 2.0 - y, y)
