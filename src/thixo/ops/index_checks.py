@@ -61,7 +61,8 @@ def check_inside(
     """Refuse an index that is larger than another tensor on some axis."""
     if any(isinstance(n, int) and n == 0 for n in inner.shape):
         return
-    for d, (n, size) in enumerate(zip(inner.shape, outer.shape, strict=False)):
+    sizes = zip(tuple(inner.shape) or (1,), tuple(outer.shape) or (1,), strict=False)  # 0-d is one
+    for d, (n, size) in enumerate(sizes):
         if d != except_dim and n is not size and n > size:
             raise ShapeError(
                 f"{operation}: index is larger than {name} on axis {d}, index is "

@@ -131,6 +131,8 @@ class LinalgPinv(Op):
         for name, tolerance in (("rcond", rcond), ("atol", atol), ("rtol", rtol)):
             _check_tolerance(op, name, tolerance)
             lead = broadcast_shapes(lead, getattr(tolerance, "shape", ()), op=op)
+        if rcond is not None and (atol is not None or rtol is not None):
+            raise ArgumentError(f"{op}: give either rcond, or atol and rtol")
         m, n = input.shape[-2:]
         return Spec((*lead, n, m), input.dtype)
 

@@ -14,7 +14,7 @@ from thixo.dtype import (
     int64,
     uint8,
 )
-from thixo.errors import ShapeError
+from thixo.errors import ShapeError, ValueRangeError
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Spec, View
 from thixo.ops.samples import Bad, Sample
@@ -111,6 +111,10 @@ class BitView(View):
     vjp = None
 
     def geometry(shape, strides, offset, dtype, grow=1, shrink=1):
+        if grow < 1 or shrink < 1:
+            raise ValueRangeError(
+                f"bit_view: grow is {grow}, shrink is {shrink}; both must be positive"
+            )
         if grow == shrink:
             return tuple(shape), tuple(strides), offset
         if not shape or strides[-1] != 1:
