@@ -39,7 +39,9 @@ class Value:
         if not isinstance(other, (Value, bool, int, float)):
             return NotImplemented
         a, b = self.builder.alike(self, other)
-        made = self.builder.emit(op, b, a) if swap else self.builder.emit(op, a, b)
+        if swap:
+            a, b = b, a
+        made = _logic(op, a, b) if a.type == "bool" else self.builder.emit(op, a, b)
         made.weak = a.weak and b.weak
         return made
 
@@ -133,6 +135,16 @@ class Value:
         return self if self.type == type else self.builder.emit("bits", self, type=type)
 
 
+def _logic(op: str, a: Value, b: Value) -> Value:
+    """Arithmetic and order of booleans, as of the numbers 0 and 1 without a carry."""
+    emit = a.builder.emit
+    if op == "lt":
+        return emit("and", emit("not", a), b)
+    if op == "le":
+        return emit("or", emit("not", a), b)
+    return emit({"add": "or", "mul": "and"}.get(op, op), a, b)
+
+
 class Builder:
     """Collects the instructions of a kernel's body."""
 
@@ -145,12 +157,12 @@ class Builder:
         kind = KINDS[op]
         if type is None:
             type = {"same": arguments[-1].type, "bool": "bool", "none": arguments[0].type}[kind.result]
-        checked = arguments[1:] if op == "select" else arguments
+        checked = arguments[1:] if op in ("select", "rare") else arguments
         for a in checked:
             if a.type not in kind.types:
                 raise NotLowered(f"{op} of {a.type}")
             if a.type != checked[0].type:
-                raise InternalError(f"{op} of {checked[0].type} and {a.type}")
+                raise NotLowered(f"{op} of {checked[0].type} and {a.type}")
         made = Instruction(op, type, tuple(a.number for a in arguments), attribute)
         # 0.0 and -0.0 are equal in Python, and not here
         key = made if op != "const" else Instruction(op, type, (), repr(attribute))
@@ -210,9 +222,13 @@ class Builder:
         """Make it the result's element at this place."""
         self.emit("store", value, attribute=(operand, part))
 
-    def index(self) -> Value:
+    def index(self, type: str = "i64") -> Value:
         """The position along the row."""
-        return self.emit("index", type="i64")
+        return self.emit("index", type=type)
+
+    def columns(self) -> Value:
+        """How many places the row has."""
+        return self.emit("columns", type="i64")
 
     def select(self, condition: Value, a: Any, b: Any) -> Value:
         """A where the condition holds, else b."""

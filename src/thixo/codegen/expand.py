@@ -37,7 +37,7 @@ class _Folding(Builder):
                 return arguments[1] if same or known else arguments[2]
         if op == "cast" and type == arguments[0].type or op == "bits" and type == arguments[0].type:
             return arguments[0]
-        if arguments and kind.result in ("same", "bool", "free") and op not in FUNCTIONS and op != "reduce":
+        if arguments and kind.result in ("same", "bool", "free") and op not in (*FUNCTIONS, "reduce", "rare"):
             numbers = [self._fixed(a) for a in arguments]
             if all(n is not None for n in numbers) and not self._by_zero(op, numbers):
                 made = {"same": arguments[-1].type, "bool": "bool"}.get(kind.result, type)

@@ -35,7 +35,8 @@ KINDS: dict[str, Kind] = {
     "const": Kind(0, _ANY, "free"),  # attribute: the number
     "load": Kind(0, _ANY, "free"),  # attribute: (operand, part); part 1 is the imaginary part
     "store": Kind(1, _ANY, "none"),  # attribute: (operand, part)
-    "index": Kind(0, ("i64",), "free"),  # the position along the row
+    "index": Kind(0, ("i32", "i64"), "free"),  # the position along the row
+    "columns": Kind(0, ("i64",), "free"),  # how many places the row has
     "check": Kind(1, ("bool",), "none"),  # attribute: a bit of the status word, set where it does not hold
     # arithmetic: integers wrap; division truncates, and of integers is defined for any divisor but 0
     "add": Kind(2, _NUMBER),
@@ -57,6 +58,9 @@ KINDS: dict[str, Kind] = {
     "lt": Kind(2, _NUMBER, "bool"),
     "le": Kind(2, _NUMBER, "bool"),
     "select": Kind(3, _ANY),  # the first argument is a bool
+    # Condition, usual value, argument: where the condition holds, what the kernel in the attribute makes of the
+    # argument. It hardly ever holds, and a backend branches around that kernel when no lane needs it.
+    "rare": Kind(3, _FLOAT),
     # logic on bool, bits on integers; shifts by at least the width give 0, or the sign for signed shr
     "and": Kind(2, _LOGIC),
     "or": Kind(2, _LOGIC),

@@ -54,12 +54,23 @@ def interpret(kernel: Kernel, arrays: Sequence[Array], columns: int | None = Non
                 value = np.asarray(shape[1], NUMPY[one.type])
             elif one.op == "check":
                 status |= 0 if np.all(arguments[0]) or 0 in shape else 1 << one.attribute
+            elif one.op == "rare":
+                value = _rare(one.attribute, *arguments)
             elif one.op == "reduce":
                 value = _reduce(one.attribute, np.broadcast_to(arguments[0], shape))
             else:
                 value = evaluate(one.op, one.type, arguments)
             values.append(value)
     return status
+
+
+def _rare(kernel: Kernel, condition: Array, usual: Array, argument: Array) -> Array:
+    condition, usual, argument = np.broadcast_arrays(condition, usual, argument)
+    value = usual.copy()
+    made = np.empty((1, np.count_nonzero(condition)), value.dtype)
+    interpret(kernel, [argument[condition].reshape(1, -1), made])
+    value[condition] = made[0]
+    return value
 
 
 def _reduce(combiner: str, value: Array) -> Array:

@@ -64,6 +64,8 @@ class Kernel:
         for number, one in enumerate(self.body):
             arguments = ", ".join(f"%{a}" for a in one.arguments)
             attribute = "" if one.attribute is None else f" [{one.attribute!r}]"
+            if isinstance(one.attribute, Kernel):
+                attribute = " {\n  " + one.attribute.text.replace("\n", "\n  ") + "\n}"
             name = f"%{number} = " if KINDS[one.op].result != "none" else ""
             lines.append(f"{name}{one.op} {one.type} {arguments}{attribute}".rstrip())
         return "\n".join(lines)
@@ -76,7 +78,7 @@ class Kernel:
     @cached_property
     def rowwise(self) -> bool:
         """Whether it reduces along rows, so that the rows matter."""
-        return any(i.op in ("reduce", "index") for i in self.body)
+        return any(i.op in ("reduce", "index", "columns") for i in self.body)
 
     def __str__(self) -> str:
         return self.text
@@ -105,7 +107,7 @@ def verify(kernel: Kernel) -> None:
             if KINDS[kernel.body[a].op].result == "none":
                 raise wrong(number, f"uses %{a}, which has no value")
             types.append(kernel.body[a].type)
-        if one.op == "select":
+        if one.op in ("select", "rare"):
             if types[0] != "bool":
                 raise wrong(number, f"chooses by {types[0]}")
             types = types[1:]

@@ -73,6 +73,8 @@ class Lanes:
         if op == "select":
             choice = self.type("bool")
             return self.f.op(f"select {choice} {a}, {type} {b}, {type} {values[2]}")
+        if op == "rare":
+            return self._rare(one, *values)
         if op in ("and", "or", "xor"):
             return self.f.op(f"{op} {type} {a}, {b}")
         if op == "not":
@@ -85,6 +87,25 @@ class Lanes:
         if op == "bits":
             return self.f.op(f"bitcast {self.type(types[0])} {a} to {type}")
         raise InternalError(f"the LLVM backend has no instruction {op}")
+
+    def _rare(self, one: Instruction, condition: str, usual: str, argument: str) -> str:
+        f, type, choice = self.f, self.type(one.type), self.type("bool")
+        held = f.variable(type, usual)
+        asked = condition
+        if self.count > 1:
+            asked = f.call(f"llvm.vector.reduce.or.v{self.count}i1", "i1", (choice, condition))
+        with f.when(asked):
+            body, made = one.attribute.body, []
+            for step in body:
+                if step.op == "load":
+                    made.append(argument)
+                elif step.op == "store":
+                    made.append("")
+                    unusual = made[step.arguments[0]]
+                else:
+                    made.append(self.run(step, [body[a].type for a in step.arguments], [made[a] for a in step.arguments]))
+            f.store(type, f.op(f"select {choice} {condition}, {type} {unusual}, {type} {usual}"), held)
+        return f.load(type, held)
 
     def _compare(self, op: str, type: str, a: str, b: str) -> str:
         if is_float(type):

@@ -6,21 +6,21 @@ is far below r, even where r nearly vanishes. Beyond the range where that holds,
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+
 from ..builder import Builder, Value
 from ..instructions import width
+from ..kernel import Kernel
 from .coefficients import PI, TABLES
-from .formats import flipped, format_of, polynomial, rarely
+from .formats import alone, flipped, format_of, polynomial, rarely
 from .turns import turned
 
 # Up to here the quotient by pi is known well enough.
 USUAL = {"f32": 2.0**17, "f64": 2.0**38}
 
-
-def _less(b: Builder, x: Value, q: Value, scale: float) -> Value:
-    """X - q pi scale."""
-    for part in PI[x.type]:
-        x = b.fma(q, -part * scale, x)
-    return x
+# From r and n, where x = (n + shift) pi / per_pi + r, to the function of x.
+Finish = Callable[[Builder, Value, Value], Value]
 
 
 def _reduced(b: Builder, x: Value, per_pi: int, shift: float) -> tuple[Value, Value]:
@@ -32,39 +32,52 @@ def _reduced(b: Builder, x: Value, per_pi: int, shift: float) -> tuple[Value, Va
     else:
         held = b.fma(x, per_pi / PI["f64"][0], f.magic)
         q = held - f.magic
-    r, n = _less(b, x, q, 1 / per_pi), held.bits(f.whole)
-    far = abs(x) > USUAL[x.type]
-    slow_r, slow_n = turned(b, x, per_pi, shift)
-    return rarely(b, far, slow_r, r), rarely(b, far, slow_n, n)
+    for part in PI[x.type]:
+        x = b.fma(q, -part / per_pi, x)
+    return x, held.bits(f.whole)
 
 
-def _sin(b: Builder, r: Value) -> Value:
+@functools.cache
+def _far(finish: Finish, type: str, per_pi: int, shift: float) -> Kernel:
+    return alone(type, lambda b, x: finish(b, *turned(b, x, per_pi, shift)))
+
+
+def _anywhere(b: Builder, x: Value, finish: Finish, per_pi: int, shift: float) -> Value:
+    y = finish(b, *_reduced(b, x, per_pi, shift))
+    return rarely(b, abs(x) > USUAL[x.type], _far(finish, x.type, per_pi, shift), y, x)
+
+
+def _sin(b: Builder, r: Value, n: Value) -> Value:
+    """sin(r) (-1)^n."""
     square = r * r
-    return b.fma(polynomial(b, square, TABLES["SIN"][r.type]) * square, r, r)
-
-
-def _alternating(b: Builder, y: Value, n: Value) -> Value:
-    """Y times (-1)^n."""
+    y = b.fma(polynomial(b, square, TABLES["SIN"][r.type]) * square, r, r)
     return flipped(b, y, n << width(n.type) - 1)
+
+
+def _cos(b: Builder, r: Value, n: Value) -> Value:
+    """cos((n + 1/2) pi + r) = -(-1)^n sin(r)."""
+    return _sin(b, r, ~n)
+
+
+def _tan(b: Builder, r: Value, n: Value) -> Value:
+    """tan(n pi / 2 + r) = tan(r), or -1 / tan(r) for odd n."""
+    square = r * r
+    y = b.fma(polynomial(b, square, TABLES["TAN"][r.type]) * square, r, r)
+    odd = (n & 1) != 0
+    one = b.constant(1.0, r.type)
+    return b.select(odd, -one, y) / b.select(odd, y, one)
 
 
 def sin(b: Builder, x: Value) -> Value:
     """The sine."""
-    r, n = _reduced(b, x, 1, 0.0)
-    return b.select(x == 0.0, x, _alternating(b, _sin(b, r), n))
+    return b.select(x == 0.0, x, _anywhere(b, x, _sin, 1, 0.0))
 
 
 def cos(b: Builder, x: Value) -> Value:
-    """The cosine: cos((n + 1/2) pi + r) = -(-1)^n sin(r)."""
-    r, n = _reduced(b, x, 1, 0.5)
-    return _alternating(b, _sin(b, r), ~n)
+    """The cosine."""
+    return _anywhere(b, x, _cos, 1, 0.5)
 
 
 def tan(b: Builder, x: Value) -> Value:
-    """The tangent: of r, or -1 / tan(r), as n is even or odd."""
-    r, n = _reduced(b, x, 2, 0.0)
-    square = r * r
-    y = b.fma(polynomial(b, square, TABLES["TAN"][x.type]) * square, r, r)
-    odd = (n & 1) != 0
-    one = b.constant(1.0, x.type)
-    return b.select(x == 0.0, x, b.select(odd, -one, y) / b.select(odd, y, one))
+    """The tangent."""
+    return b.select(x == 0.0, x, _anywhere(b, x, _tan, 2, 0.0))

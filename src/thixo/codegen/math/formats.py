@@ -1,18 +1,18 @@
 """The two floats, and the small steps that most functions share.
 
 Functions here are straight lines of instructions. Where one needs a long way round for arguments that hardly
-ever occur, its last step is a `select` with the attribute "rare": a backend may skip all that only
-the first choice needs when no lane asks for it.
+ever occur, that is a kernel of its own in a `rare` instruction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..builder import Builder, Value
+from ..kernel import Kernel, Operand
 
 INF, NAN = float("inf"), float("nan")
 
@@ -106,6 +106,13 @@ def flipped(b: Builder, x: Value, sign: Value) -> Value:
     return (x.bits(sign.type) ^ sign).bits(x.type)
 
 
-def rarely(b: Builder, condition: Value, unusual: Value, usual: Value) -> Value:
-    """The unusual one where the condition holds; a backend may leave out its computation where nothing does."""
-    return b.emit("select", condition, unusual, usual, attribute="rare")
+def rarely(b: Builder, condition: Value, unusual: Kernel, usual: Value, x: Value) -> Value:
+    """What the kernel makes of x where the condition holds, which is hardly ever."""
+    return b.emit("rare", condition, usual, x, attribute=unusual)
+
+
+def alone(type: str, write: Callable[[Builder, Value], Value]) -> Kernel:
+    """A kernel of one argument."""
+    b = Builder()
+    b.store(1, write(b, b.load(0, type)))
+    return Kernel((Operand(type), Operand(type, written=True)), tuple(b.instructions))
