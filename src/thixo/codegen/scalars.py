@@ -137,6 +137,8 @@ class KernelScalars:
     # ---- conversion
 
     def cast(self, x: Scalar, like: Scalar) -> Scalar:
+        if not isinstance(x, (Value, Pair)):
+            return self.constant(x, like)
         if isinstance(like, Pair):
             if isinstance(x, Pair):
                 return Pair(x.re.cast(like.type), x.im.cast(like.type))
@@ -163,6 +165,11 @@ class KernelScalars:
         bits = width(type)
         low = -(1 << bits - 1) if is_signed(type) else 0
         return (int(value) - low) % (1 << bits) + low
+
+    def scale(self, x: Scalar, factor: Any) -> Scalar:
+        if not isinstance(factor, Value) and factor == 1:
+            return x
+        return x * self.constant(factor, x)
 
     def real(self, x: Scalar) -> Value:
         return x.re if isinstance(x, Pair) else x

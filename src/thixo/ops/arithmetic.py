@@ -53,7 +53,7 @@ class Add(Pointwise):
         _check_factor("add", "alpha", alpha, input, other)
 
     def scalar(k, input, other, alpha):
-        return input + other if alpha == 1 else input + other * k.constant(alpha, other)
+        return input + k.scale(other, alpha)
 
     def vjp_input(g):
         return g
@@ -100,7 +100,7 @@ class Sub(Pointwise):
         _check_factor("sub", "alpha", alpha, input, other)
 
     def scalar(k, input, other, alpha):
-        return input - other if alpha == 1 else input - other * k.constant(alpha, other)
+        return input - k.scale(other, alpha)
 
     def vjp_input(g):
         return g
@@ -368,8 +368,7 @@ class Addcmul(Pointwise):
     inplace = True
 
     def scalar(k, input, tensor1, tensor2, value):
-        product = tensor1 * tensor2
-        return input + product if value == 1 else input + product * k.constant(value, product)
+        return input + k.scale(tensor1 * tensor2, value)
 
     def vjp_input(g):
         return g

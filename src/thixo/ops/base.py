@@ -292,4 +292,12 @@ def _no_memory(function: Callable[..., Any], error: Exception) -> Exception:
     return OutOfMemory(f"{function.__qualname__.partition('.')[0].lower()}: {error}")
 
 
-_core.configure(spec=Spec, load=find_operator, run_kernel=_run_kernel, run_scalar=_run_scalar)
+def _find_kernel(*arguments: Any) -> Any:
+    from thixo.runtime import kernels
+
+    return kernels.find_pointwise(*arguments)
+
+
+_core.configure(
+    spec=Spec, load=find_operator, run_kernel=_run_kernel, run_scalar=_run_scalar, find_kernel=_find_kernel
+)

@@ -92,6 +92,10 @@ class NumPyScalars:
         except (OverflowError, TypeError, ValueError):
             raise ValueRangeError(f"the number {value} does not fit into {dtype.name}") from None
 
+    def scale(self, x: Array, factor: float) -> Array:
+        """x * factor, and x itself for 1."""
+        return x if factor == 1 else x * self.constant(factor, x)
+
     def real(self, x: Array) -> Array:
         return np.real(x)
 

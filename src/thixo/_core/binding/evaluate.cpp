@@ -6,8 +6,6 @@
 
 namespace thixo {
 
-static DType float_like(DType t) { return is_differentiable(t) ? t : default_float; }
-
 static std::string dtype_list(uint32_t mask) {
   std::string s;
   for (int i = 0; i < kDTypes; ++i)
@@ -15,7 +13,7 @@ static std::string dtype_list(uint32_t mask) {
   return s;
 }
 
-static void check_dtype(const Operator& op, DType t) {
+void check_dtype(const Operator& op, DType t) {
   if (!(op.dtypes >> code(t) & 1))
     raise(ErrorKind::DType, op.name + ": " + short_name(t) + " is not supported; it takes " + dtype_list(op.dtypes));
 }
@@ -45,232 +43,6 @@ bool meets_symbols(const Operator& op, PyObject* const* slots) {
 
 void check_arguments(const Operator& op, PyObject* const* slots) {
   Object::own(PyObject_Vectorcall(op.check.get(), slots, op.params.size(), nullptr));
-}
-
-// ---- pointwise
-
-namespace {
-
-constexpr int kMaxOperands = 3;  // of native loops
-
-struct Operand {
-  Tensor* tensor = nullptr;
-  Ref<Tensor> converted;
-  Number number;
-  alignas(16) char element[16];  // a number, in the compute dtype
-};
-
-}  // namespace
-
-// Two tensors of one dtype, of any strides and shapes that broadcast; null if that is long work.
-static Ref<Tensor> broadcast_pair(const Operator& op, Loop loop, const Tensor& a, const Tensor& b) {
-  Dims sizes = broadcast(a.sizes, b.sizes, op.name.c_str());
-  if (checked_numel(sizes, a.dtype, op.name.c_str()) >= kLongWork) return {};
-  Ref<Tensor> out = empty(sizes, a.dtype);
-  Dims bytes[3];
-  Array arrays[3] = {as_array(a, sizes, expanded_strides(a, sizes), bytes[0]),
-                     as_array(b, sizes, expanded_strides(b, sizes), bytes[1]), as_array(*out, bytes[2])};
-  run_loop(loop, arrays, 3);
-  return out;
-}
-
-// The everyday case: contiguous operands of one dtype and one shape, or a number that changes neither.
-static Ref<Tensor> plain_pointwise(const Operator& op, PyObject* const* slots) {
-  if (!op.has_loops || op.promotes.size() > 2) return {};
-  Tensor *lead = nullptr, *tensors[2] = {};
-  bool alike = true;  // contiguous, and of one shape
-  for (size_t i = 0; i < op.params.size(); ++i) {
-    const Param& p = op.params[i];
-    if (i < op.promotes.size()) {
-      if (!is_tensor(slots[i])) continue;
-      Tensor* t = tensors[i] = tensor_of(slots[i]);
-      alike = alike && t->is_contiguous();
-      if (!lead) {
-        lead = t;
-        continue;
-      }
-      if (t->dtype != lead->dtype) return {};
-      alike = alike && t->sizes == lead->sizes;
-    } else if (p.kind == Kind::Tensor || p.kind == Kind::Operand || slots[i] != p.fallback.get()) {
-      return {};
-    }
-  }
-  if (!lead || lead->numel >= kLongWork || (op.result == ResultKind::Float && !is_differentiable(lead->dtype))) return {};
-  Loop loop = op.loops[code(lead->dtype)];
-  if (!loop || op.result == ResultKind::Bool || op.result == ResultKind::Real) return {};
-  if (!alike) return tensors[0] && tensors[1] ? broadcast_pair(op, loop, *tensors[0], *tensors[1]) : Ref<Tensor>();
-  alignas(16) char element[16];
-  char* pointers[3];
-  int64_t strides[3];
-  int n = int(op.promotes.size());
-  for (int i = 0; i < n; ++i) {
-    if (tensors[i]) {
-      pointers[i] = tensors[i]->data();
-      strides[i] = item_size(lead->dtype);
-      continue;
-    }
-    Number number;
-    number_from(slots[i], number, op.name.c_str());
-    bool changes = is_complex(number.category) ? !is_complex(lead->dtype)
-                   : is_floating(number.category) ? !is_differentiable(lead->dtype)
-                   : is_integer(number.category) && is_bool(lead->dtype);
-    if (changes) return {};
-    store_number(number, lead->dtype, element);
-    pointers[i] = element;
-    strides[i] = 0;
-  }
-  Ref<Tensor> out = empty_like(*lead);
-  pointers[n] = out->data();
-  strides[n] = item_size(lead->dtype);
-  loop(pointers, strides, out->numel);
-  return out;
-}
-
-Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* into) {
-  SmallVector<Operand, 3> operands;
-  int count = int(op.promotes.size());
-  for (int i = 0; i < count; ++i) operands.emplace_back();
-  Promotion promotion;
-  for (int i = 0; i < count; ++i) {
-    PyObject* o = slots[op.promotes[i]];
-    if (o == Py_None) continue;
-    if (is_tensor(o)) {
-      Tensor* t = operands[i].tensor = tensor_of(o);
-      promotion.tensor(t->dtype, t->ndim());
-    } else {
-      number_from(o, operands[i].number, op.name.c_str());
-      promotion.number(operands[i].number.category);
-    }
-  }
-  bool any_tensor = false;
-  for (size_t i = 0; i < op.params.size(); ++i) any_tensor = any_tensor || is_tensor(slots[i]);
-  if (!any_tensor) raise(ErrorKind::Argument, op.name + ": at least one argument must be a Tensor, got numbers only");
-  DType promoted = promotion.result();
-  check_dtype(op, promoted);
-  DType compute = op.result == ResultKind::Float ? float_like(promoted) : promoted;
-  DType result = op.result == ResultKind::Bool   ? DType::Bool
-                 : op.result == ResultKind::Real ? to_real(compute)
-                                                 : compute;
-  bool tensors_only = true;  // every tensor takes part in the dtype
-  Dims sizes;
-  bool first = true;
-  for (size_t i = 0; i < op.params.size(); ++i) {
-    if (!is_tensor(slots[i])) continue;
-    Tensor* t = tensor_of(slots[i]);
-    if (first) sizes = t->sizes;
-    else if (!(sizes == t->sizes)) sizes = broadcast(sizes, t->sizes, op.name.c_str());
-    first = false;
-    bool takes_part = false;
-    for (int p : op.promotes) takes_part = takes_part || p == int(i);
-    tensors_only = tensors_only && takes_part;
-  }
-
-  Loop loop = tensors_only && count <= kMaxOperands ? op.loops[code(compute)] : nullptr;
-  if (loop) {  // the native loops know the defaults of further arguments only
-    for (size_t i = 0; loop && i < op.params.size(); ++i) {
-      const Param& p = op.params[i];
-      bool operand = p.kind == Kind::Tensor || p.kind == Kind::Operand;
-      if (!operand && slots[i] != p.fallback.get()) loop = nullptr;
-      if (operand && slots[i] == Py_None) loop = nullptr;
-    }
-  }
-
-  if (loop) {
-    Ref<Tensor> out;
-    bool direct = into && into->dtype == result && into->sizes == sizes;
-    if (direct)
-      for (int i = 0; i < count; ++i) {
-        Tensor* t = operands[i].tensor;
-        direct = direct && (!t || !may_overlap(*into, *t) || same_elements(*into, *t));
-      }
-    out = direct ? Ref<Tensor>(into) : empty(sizes, result);
-    bool simple = out->is_contiguous();
-    for (int i = 0; i < count; ++i) {
-      Operand& o = operands[i];
-      if (!o.tensor) {
-        store_number(o.number, compute, o.element);
-        continue;
-      }
-      if (o.tensor->dtype != compute) {
-        o.converted = contiguous_copy(*o.tensor, compute);
-        o.tensor = o.converted.get();
-      }
-      simple = simple && ((o.tensor->sizes == sizes && o.tensor->is_contiguous()) || o.tensor->numel == 1);
-    }
-    if (simple && out->numel < kLongWork) {
-      char* pointers[kMaxOperands + 1];
-      int64_t strides[kMaxOperands + 1];
-      for (int i = 0; i < count; ++i) {
-        Operand& o = operands[i];
-        pointers[i] = o.tensor ? o.tensor->data() : o.element;
-        strides[i] = o.tensor && (o.tensor->numel != 1 || out->numel == 1) ? item_size(compute) : 0;
-      }
-      pointers[count] = out->data();
-      strides[count] = item_size(result);
-      loop(pointers, strides, out->numel);
-    } else {
-      Array arrays[kMaxOperands + 1];
-      Dims bytes[kMaxOperands + 1];
-      Ref<Tensor> to = pinned(out);
-      for (int i = 0; i < count; ++i) {
-        Operand& o = operands[i];
-        if (o.tensor) {
-          if (!o.converted) o.converted = out->numel >= kLongWork ? alias(*o.tensor) : Ref<Tensor>(o.tensor);
-          o.tensor = o.converted.get();
-          arrays[i] = as_array(*o.tensor, sizes, expanded_strides(*o.tensor, sizes), bytes[i]);
-        } else {
-          bytes[i] = Dims(sizes.size());
-          arrays[i] = {o.element, compute, sizes.size(), sizes.data(), bytes[i].data()};
-        }
-        arrays[i].sizes = sizes.data();
-      }
-      arrays[count] = as_array(*to, bytes[count]);
-      WithoutGil free(out->numel >= kLongWork);
-      run_loop(loop, arrays, count + 1);
-    }
-    return {out};
-  }
-
-  if (op.check && op.has_loops) check_arguments(op, slots);
-  // NumPy runs the declaration's scalar function. Half types are computed in float32.
-  DType wide = is_half(compute) ? DType::F32 : compute;
-  std::vector<Object> arrays;
-  PyObject* args[kMaxParams + 2];
-  args[0] = op.scalar.get();
-  for (size_t i = 0; i < op.params.size(); ++i) {
-    PyObject* o = slots[i];
-    int at = -1;
-    for (int p = 0; p < count; ++p)
-      if (op.promotes[p] == int(i)) at = p;
-    if (o == Py_None || (at < 0 && !is_tensor(o))) {
-      args[i + 1] = o;
-      continue;
-    }
-    Ref<Tensor> t;
-    if (is_tensor(o)) {
-      t = ref_of(o);
-      if (at >= 0 && t->dtype != wide) t = contiguous_copy(*t, wide);
-      else if (at < 0 && is_half(t->dtype)) t = contiguous_copy(*t, DType::F32);
-    } else {
-      t = empty(Dims(), wide);
-      store_number(operands[at].number, wide, t->data());
-    }
-    arrays.push_back(Object::own(to_ndarray(t)));
-    args[i + 1] = arrays.back().get();
-  }
-  Object value = Object::own(PyObject_Vectorcall(known.run_scalar, args, op.params.size() + 1, nullptr));
-  Object array = Object::own(PyArray_FromAny(value.get(), nullptr, 0, 0, 0, nullptr));
-  Ref<Tensor> made = from_ndarray(array.get());
-  bool shared = made->dtype != result || !(made->sizes == sizes);
-  for (size_t i = 0; !shared && i < op.params.size(); ++i)
-    shared = is_tensor(slots[i]) && may_overlap(*made, *tensor_of(slots[i]));
-  if (!shared && !made->is_contiguous()) shared = true;
-  if (!shared) return {made};
-  Ref<Tensor> out = empty(sizes, result);
-  Dims a, b;
-  Dims strides = expanded_strides(*made, sizes);
-  copy(as_array(*out, a), as_array(*made, sizes, strides, b));
-  return {out};
 }
 
 // ---- generic operators: infer, then a kernel on arrays
@@ -362,6 +134,7 @@ Results evaluate_generic(const Operator& op, PyObject* const* slots) {
   size_t n = op.params.size();
   Object specs = Object::own(PyObject_Vectorcall(op.infer.get(), slots, n, nullptr));
   check_sizes(op, specs.get());
+  if (op.rows && evaluate_rows(op, slots, specs.get(), out)) return out;
   std::vector<Object> keep(n);
   PyObject* args[kMaxParams + 2];
   args[0] = op.kernel.get();
@@ -418,9 +191,7 @@ Results evaluate_view(const Operator& op, PyObject* const* slots) {
 
 Results evaluate(const Operator& op, OpKind kind, PyObject* const* slots) {
   switch (kind) {
-    case OpKind::Pointwise:
-      if (Ref<Tensor> made = plain_pointwise(op, slots)) return {made};
-      return evaluate_pointwise(op, slots, nullptr);
+    case OpKind::Pointwise: return evaluate_pointwise(op, slots, nullptr);
     case OpKind::View: return evaluate_view(op, slots);
     default: return evaluate_generic(op, slots);
   }

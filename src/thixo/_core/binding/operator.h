@@ -1,6 +1,8 @@
 // The native side of a declaration in the operator table: binding of arguments, dispatch, recording.
 #pragma once
 #include <array>
+#include <deque>
+#include <memory>
 #include "../core/kernels.h"
 #include "python.h"
 
@@ -34,6 +36,21 @@ using Results = SmallVector<Ref<Tensor>, 2>;
 struct Operator;
 using NativeCall = bool (*)(const Operator& op, PyObject* const* slots, Results& out);  // false: not this case
 
+// Machine code of a pointwise operator.
+struct Kernel {
+  Loop loop = nullptr;
+  int64_t grain = kLightGrain;
+  uint64_t fixed = 0;     // parameters whose values it was made for, a bit each
+  bool checks = false;    // it takes a status word before the result
+  bool in_lines = false;  // see run_loop
+};
+// ... for one combination of arguments: what `key` says (see pointwise.cpp), and these values.
+struct Variant {
+  uint64_t key = 0;
+  std::vector<std::pair<int, Object>> fixed;
+  Kernel kernel;  // without a loop: there is none for this
+};
+
 struct Operator {
   std::string name, full_name, grad_name;
   Object doc, declaration, result_type;
@@ -50,11 +67,13 @@ struct Operator {
   uint32_t dtypes = 0;
   ResultKind result = ResultKind::Same;
   std::vector<int> promotes;
-  Object infer, kernel, compose, geometry, scalar, check, overload;
+  Object infer, kernel, compose, geometry, scalar, check, overload, rows;
+  mutable std::shared_ptr<struct RowTable> row_table;  // row kernels found so far; see native_rows.cpp
   int grad_flag = -1;  // parameter requires_grad, for operators that make leaves
   // First level: device and layout (one of them so far: the CPU, strided); second level: dtype.
-  std::array<Loop, kDTypes> loops{};
-  bool has_loops = false;
+  mutable std::array<Kernel, kDTypes> plain{};  // pointwise, every argument but the operands at its default
+  mutable std::deque<Variant> variants;         // found so far; they stay where they are
+  bool has_loops = false;                       // some of `plain` are there from the start
   bool copies = false;
   bool is_part = false;  // a view of distinct elements of its input, by numbers alone
   NativeCall native = nullptr;
@@ -92,8 +111,10 @@ Ref<Tensor> call_operator(const char* full_name, std::initializer_list<PyObject*
 Results evaluate(const Operator& op, OpKind kind, PyObject* const* slots);
 Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* into);
 Results evaluate_generic(const Operator& op, PyObject* const* slots);
+bool evaluate_rows(const Operator& op, PyObject* const* slots, PyObject* specs, Results& out);
 Results evaluate_view(const Operator& op, PyObject* const* slots);
 void check_arguments(const Operator& op, PyObject* const* slots);
+void check_dtype(const Operator& op, DType t);
 bool meets_symbols(const Operator& op, PyObject* const* slots);
 
 // ---- the tape
@@ -106,6 +127,7 @@ Object saved_of(Node* node);  // for people who walk the graph
 
 NativeCall find_native(const std::string& name);
 NativeCall find_native_creation(const std::string& name);
+NativeCall find_native_product(const std::string& name);
 void install_tape_operators();
 
 }  // namespace thixo

@@ -108,6 +108,7 @@ static int fill(Operator& op, PyObject* kw) {
   op.geometry = part("geometry");
   op.scalar = part("scalar");
   op.check = part("check");
+  op.rows = part("rows");
   op.is_part = op.kind == OpKind::View && part("is_part").get() == Py_True;
   op.copies = op.kind == OpKind::Inplace && op.name == "copy_";
   op.overload = part("overload");
@@ -115,8 +116,8 @@ static int fill(Operator& op, PyObject* kw) {
   if (op.full_name == op.name || op.kind == OpKind::Inplace) {
     for (int i = 0; i < kDTypes; ++i)
       if (op.base_kind == OpKind::Pointwise) {
-        op.loops[i] = find_loop(base.c_str(), DType(i));
-        op.has_loops = op.has_loops || op.loops[i];
+        op.plain[i].loop = find_loop(base.c_str(), DType(i));
+        op.has_loops = op.has_loops || op.plain[i].loop;
       }
     op.native = op.kind == OpKind::Inplace ? nullptr : find_native(op.full_name);
   }

@@ -99,6 +99,7 @@ struct Known {
   PyObject* match_symbolic = nullptr;
   PyObject* run_kernel = nullptr;  // (kernel, arrays...) -> arrays
   PyObject* run_scalar = nullptr;  // (scalar function, arrays...) -> array
+  PyObject* find_kernel = nullptr;  // (declaration, dtype, states, arguments) -> see pointwise.cpp
   PyObject* lead_error = nullptr;  // (error, name the user wrote, name, full name) -> error
   std::string package;           // folder of the package: frames in it are not the user's
 };

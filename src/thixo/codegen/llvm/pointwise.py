@@ -3,8 +3,8 @@
     void kernel(char** pointers, const int64_t* strides, int64_t n)
 
 Strides are in bytes; each is the operand's element size, or 0 (any other is the caller's affair: it
-copies such operands into a line first). A `one` operand is read once. If the body checks anything,
-one more pointer leads to the status word, an int64 to which bits are added.
+copies such operands into a line first). A `one` operand stays where it is. Inputs come first, then, if the
+body checks anything, the status word (an int64 to which bits are added), then the results.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ class _Loop:
     def enter(self, count: int) -> None:
         """Find the operands. One that stays where it is becomes a line of copies, to be read like any other."""
         f = self.f
+        inputs = sum(not o.written for o in self.kernel.operands)
         for i, operand in enumerate(self.kernel.operands):
+            i += operand.written and self.checks
             pointer = f.load("ptr", f.at("%pointers", 8 * i), 8)
             if operand.view == "one":
                 stride = "0"
@@ -79,7 +81,7 @@ class _Loop:
             self.places.append(place)
             self.strides.append(stride)
         if self.checks:
-            self.status = f.load("ptr", f.at("%pointers", 8 * len(self.kernel.operands)), 8)
+            self.status = f.load("ptr", f.at("%pointers", 8 * inputs), 8)
             self.found = f.variable("i64", "0", align=8)
 
     def _repeat(self, element: str, value: str, line: str, count: int) -> None:
@@ -139,4 +141,6 @@ class _Loop:
         """Report what was found."""
         if self.checks:
             f = self.f
-            f.store("i64", f.op(f"or i64 {f.load('i64', self.status, 8)}, {f.load('i64', self.found)}"), self.status, 8)
+            found = f.load("i64", self.found)
+            with f.when(f.compare("ne", found, 0)):  # other threads may report at the same time
+                f.line(f"atomicrmw or ptr {self.status}, i64 {found} monotonic, align 8")

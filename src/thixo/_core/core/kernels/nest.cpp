@@ -80,6 +80,7 @@ inline void build(Nest& nest, const Array* arrays, int any_count) {
   const Array& result = arrays[count - 1];
   nest.ndim = 0;
   nest.count = count;
+  nest.in_lines = false;
   int64_t total = 1;
   for (int k = 0; k < count; ++k) {
     nest.data[k] = arrays[k].data;
@@ -102,9 +103,39 @@ inline void build(Nest& nest, const Array* arrays, int any_count) {
   }
 }
 
+// Whether the rows can be handed to a loop that wants lines as they are.
+bool rows_are_lines(const Nest& nest, const int64_t* strides) {
+  for (int k = 0; k < nest.count; ++k)
+    if (strides[k] != 0 && strides[k] != nest.item[k]) return false;
+  return true;
+}
+
 template <int N>
 void run_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
-  walk_rows<N>(nest, begin, end, loop);
+  if (!nest.in_lines || rows_are_lines(nest, nest.strides[0])) return walk_rows<N>(nest, begin, end, loop);
+  walk_rows<N>(nest, begin, end, [&](char* const* at, const int64_t* strides, int64_t n) {
+    run_row(nest, loop, at, strides, n);
+  });
+}
+
+struct Bits128 {
+  uint64_t low, high;
+};
+
+// `n` elements of `item` bytes from one stride to another.
+template <class Bits>
+void move_elements(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) store(to + i * to_stride, load<Bits>(from + i * from_stride));
+}
+
+void move_line(int item, char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t n) {
+  switch (item) {
+    case 1: return move_elements<uint8_t>(to, to_stride, from, from_stride, n);
+    case 2: return move_elements<uint16_t>(to, to_stride, from, from_stride, n);
+    case 4: return move_elements<uint32_t>(to, to_stride, from, from_stride, n);
+    case 8: return move_elements<uint64_t>(to, to_stride, from, from_stride, n);
+    default: return move_elements<Bits128>(to, to_stride, from, from_stride, n);
+  }
 }
 
 constexpr int64_t kTile = 32;
@@ -145,10 +176,6 @@ void turn_tile(char* buffer, const char* source, int64_t dx, int64_t dy, int64_t
     }
   }
 }
-
-struct Bits128 {
-  uint64_t low, high;
-};
 
 void turn(int item, char* buffer, const char* source, int64_t dx, int64_t dy, int64_t columns, int64_t rows) {
   switch (item) {
@@ -203,7 +230,7 @@ void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
         step[k] = nest.item[k] * kTile;
       }
       for (int64_t row = 0; row < rows; ++row) {
-        loop(at, inner, columns);
+        run_row(nest, loop, at, inner, columns);
         for (int k = 0; k < count; ++k) at[k] += step[k];
       }
     }
@@ -227,9 +254,10 @@ inline void run_any(const Nest& nest, Loop loop, int64_t grain) {
 }
 
 template <int N>
-void run_counted(Loop loop, const Array* arrays, int64_t grain) {
+void run_counted(Loop loop, const Array* arrays, int64_t grain, bool in_lines) {
   Nest nest;
   build<N>(nest, arrays, N);
+  nest.in_lines = in_lines;
   run_any<N>(nest, loop, grain);
 }
 
@@ -246,11 +274,38 @@ void run_nest(const Nest& nest, Loop loop, int64_t grain) {
   nest.count == 2 ? run_any<2>(nest, loop, grain) : run_any<0>(nest, loop, grain);
 }
 
-void run_loop(Loop loop, const Array* arrays, int count, int64_t grain) {
-  if (count == 2) return run_counted<2>(loop, arrays, grain);
-  if (count == 3) return run_counted<3>(loop, arrays, grain);
+void run_row(const Nest& nest, Loop loop, char* const* at, const int64_t* strides, int64_t n) {
+  if (!nest.in_lines || n == 1 || rows_are_lines(nest, strides)) return loop(at, strides, n);
+  constexpr int64_t kLineElements = 256;
+  alignas(64) char lines[kMaxOperands][kLineElements * 16];
+  const int last = nest.count - 1;
+  char* from[kMaxOperands];
+  int64_t steps[kMaxOperands];
+  bool moved[kMaxOperands];
+  for (int k = 0; k <= last; ++k) {
+    moved[k] = strides[k] != 0 && strides[k] != nest.item[k];
+    steps[k] = moved[k] ? nest.item[k] : strides[k];
+  }
+  for (int64_t done = 0; done < n; done += kLineElements) {
+    const int64_t count = std::min(kLineElements, n - done);
+    for (int k = 0; k <= last; ++k) {
+      char* place = at[k] + done * strides[k];
+      from[k] = moved[k] ? lines[k] : place;
+      if (moved[k] && k != last) move_line(nest.item[k], lines[k], nest.item[k], place, strides[k], count);
+    }
+    loop(from, steps, count);
+    if (moved[last]) {
+      move_line(nest.item[last], at[last] + done * strides[last], strides[last], lines[last], nest.item[last], count);
+    }
+  }
+}
+
+void run_loop(Loop loop, const Array* arrays, int count, int64_t grain, bool in_lines) {
+  if (count == 2) return run_counted<2>(loop, arrays, grain, in_lines);
+  if (count == 3) return run_counted<3>(loop, arrays, grain, in_lines);
   Nest nest;
   build_nest(nest, arrays, count);
+  nest.in_lines = in_lines;
   run_nest(nest, loop, grain);
 }
 

@@ -15,6 +15,7 @@ struct Nest {
   int ndim;
   int count;
   int64_t total;  // number of elements; 0 when the shape is empty
+  bool in_lines;  // the loop takes elements that follow each other, or one that stays: others are brought into lines
   char* data[kMaxOperands];
   int item[kMaxOperands];  // bytes of an element
   int64_t sizes[kMaxDims];
@@ -24,6 +25,9 @@ struct Nest {
 // Merge in the order given; then, if several dimensions remain, order them by the last operand's
 // strides (smallest innermost) and merge again.
 void build_nest(Nest& nest, const Array* arrays, int count);
+
+// Call the loop for a row, operands in lines if it needs that.
+void run_row(const Nest& nest, Loop loop, char* const* at, const int64_t* strides, int64_t n);
 
 // Run over everything, in chunks of about `grain` elements on the thread pool; in square tiles
 // where an operand lies transposed to the result.

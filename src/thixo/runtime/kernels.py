@@ -1,0 +1,131 @@
+"""Kernels for the eager tensor: found among those shipped, on disk, or made on first use.
+
+The core asks once for each (operator, dtype, combination of arguments) and keeps the address.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import threading
+import warnings
+from pathlib import Path
+from typing import Any
+
+from thixo.codegen.builder import NotLowered
+from thixo.codegen.instructions import FUNCTIONS
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.lower import NUMBER, TENSOR, lower_pointwise
+from thixo.dtype import BY_CODE
+
+from . import cache
+
+# What the core says of each parameter; see binding/pointwise.cpp.
+ABSENT, PROMOTED, DEFAULT, NUMERIC, FIXED, OTHER_DTYPE = range(6)
+
+_loading = threading.Lock()
+
+
+def find_pointwise(
+    declaration: Any, dtype: Any, states: tuple[int, ...], arguments: tuple[Any, ...]
+) -> Any:
+    """The kernel of a pointwise operator: (address, grain, checks, fixed), or None where there is none.
+
+    `fixed` has a bit for each parameter whose number became part of the kernel.
+    """
+    others, values, numbers = {}, [], 0
+    for at, (parameter, state, argument) in enumerate(
+        zip(declaration.sig.params, states, arguments, strict=True)
+    ):
+        if state == PROMOTED:
+            values.append(TENSOR)
+        elif state == NUMERIC:
+            numbers |= 1 << at
+            values.append(NUMBER)
+        elif state >= OTHER_DTYPE:
+            others[parameter.name] = BY_CODE[state - OTHER_DTYPE].short
+            values.append(TENSOR)
+        else:
+            values.append(argument)
+    fixed = 0
+    kernel = _lowered(declaration, dtype.short, others, values)
+    if kernel is None and numbers:
+        # The body branches on a number: it becomes part of the kernel.
+        fixed = sum(1 << i for i, p in enumerate(declaration.sig.params)
+                    if numbers >> i & 1 and not p.holds_tensors)  # fmt: skip
+        values = [arguments[i] if fixed >> i & 1 else v for i, v in enumerate(values)]
+        kernel = _lowered(declaration, dtype.short, others, values)
+    if kernel is None:
+        return None
+    code = address(kernel)
+    if code is None:
+        return None
+    return code, grain(kernel), any(i.op == "check" for i in kernel.body), fixed
+
+
+def _lowered(
+    declaration: Any, compute: str, others: dict[str, str], values: list[Any]
+) -> Kernel | None:
+    try:
+        return lower_pointwise(declaration, compute, others, values)
+    except NotLowered:
+        return None
+
+
+# Rough costs in instructions of a plain addition.
+_COSTS = {"div": 8, "rem": 30, "sqrt": 8, "const": 0, **dict.fromkeys(FUNCTIONS, 25)}
+
+
+def grain(kernel: Kernel) -> int:
+    """Elements that one thread takes at a time."""
+    cost = sum(_COSTS.get(i.op, 1) for i in kernel.body)
+    return max(2048, 32768 * 6 // max(6, cost))
+
+
+def address(kernel: Kernel) -> int | None:
+    """Where its machine code is in this process; None if this machine cannot make any."""
+    try:
+        with _loading:
+            return _address(kernel)
+    except ImportError as error:
+        _say_once(f"kernels cannot be compiled ({error}); operators run on NumPy, slower")
+        return None
+
+
+@functools.cache
+def _say_once(text: str) -> None:
+    warnings.warn(text, RuntimeWarning, stacklevel=3)
+
+
+def _address(kernel: Kernel) -> int:
+    from thixo.codegen.llvm import compile, target
+
+    machine = target.host()
+    name = f"kernel_{kernel.key}"
+    key = hashlib.sha256(
+        f"{kernel.key} {machine.name} {_generator()} {compile.version()}".encode()
+    ).hexdigest()
+    code = cache.get(key)
+    if code is None:
+        code = compile.object_code(llvm_text(kernel, name, machine), machine)
+        cache.put(key, code)
+    return compile.loaded().addresses(code, [name])[0]
+
+
+def llvm_text(kernel: Kernel, name: str, machine: Any) -> str:
+    """The module of this kernel, for a target."""
+    from thixo.codegen.expand import expand
+    from thixo.codegen.llvm.pointwise import pointwise
+
+    return pointwise(expand(kernel), name, machine)
+
+
+@functools.cache
+def _generator() -> str:
+    """A fingerprint of the generator's own source: what another version made is not taken for this one's."""
+    import thixo.codegen
+
+    digest = hashlib.sha256()
+    for path in sorted(Path(thixo.codegen.__file__).parent.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
