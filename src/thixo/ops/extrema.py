@@ -69,6 +69,9 @@ class Amax(Op):
     def kernel(input, dim, keepdim):
         return np.maximum.reduce(input, axis=axes(dim, input.ndim, "amax"), keepdims=keepdim)
 
+    def rows(k, input):
+        return k.reduce_max(input)
+
     def vjp(g, input, y, dim, keepdim):
         return share_ties(g, input, y, axes(dim, input.ndim, "amax"), keepdim)
 
@@ -103,6 +106,9 @@ class Amin(Op):
 
     def kernel(input, dim, keepdim):
         return np.minimum.reduce(input, axis=axes(dim, input.ndim, "amin"), keepdims=keepdim)
+
+    def rows(k, input):
+        return k.reduce_min(input)
 
     def vjp(g, input, y, dim, keepdim):
         return share_ties(g, input, y, axes(dim, input.ndim, "amin"), keepdim)
@@ -152,6 +158,13 @@ class Aminmax(Composite):
 # ---- along one axis, with positions
 
 
+def _first_of(k, input, best):
+    """The best value of a row and its first position: a second walk over what the cache still has."""
+    found = (input == best) | k.isnan(input)
+    place = k.where(found, k.index(), 2**31 - 1)
+    return best, k.reduce_min(place)
+
+
 def _pick_infer(op, input, dim, keepdim):
     d = axis(dim, input.ndim, op)
     dims = () if d is None else (d,)
@@ -186,6 +199,9 @@ class MaxDim(Op):
     def kernel(input, dim, keepdim):
         return _pick(np.argmax, input, dim, keepdim)
 
+    def rows(k, input):
+        return _first_of(k, input, k.reduce_max(input))
+
     def vjp(g_values, indices, input_type, dim, keepdim):
         return place(g_values, indices, input_type.shape, dim, keepdim)
 
@@ -219,6 +235,9 @@ class MinDim(Op):
 
     def kernel(input, dim, keepdim):
         return _pick(np.argmin, input, dim, keepdim)
+
+    def rows(k, input):
+        return _first_of(k, input, k.reduce_min(input))
 
     def vjp(g_values, indices, input_type, dim, keepdim):
         return place(g_values, indices, input_type.shape, dim, keepdim)
@@ -355,6 +374,9 @@ class Argmax(Op):
     def kernel(input, dim, keepdim):
         return _position(np.argmax, input, dim, keepdim)
 
+    def rows(k, input):
+        return _first_of(k, input, k.reduce_max(input))[1]
+
     def reference(input, dim, keepdim):
         return over_axes(input, dim, keepdim, _first(_greatest))
 
@@ -384,6 +406,9 @@ class Argmin(Op):
 
     def kernel(input, dim, keepdim):
         return _position(np.argmin, input, dim, keepdim)
+
+    def rows(k, input):
+        return _first_of(k, input, k.reduce_min(input))[1]
 
     def reference(input, dim, keepdim):
         return over_axes(input, dim, keepdim, _first(_least))

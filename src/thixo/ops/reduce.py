@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from thixo.codegen.builder import NotLowered
 from thixo.dtype import BOOL, FLOATS, INTEGERS, complex128, float32, float64, int64, uint8
 from thixo.dtype import bool as bool_
 from thixo.errors import DTypeError, IndexOutOfRange, ThixoError, ValueRangeError
@@ -48,6 +49,9 @@ class Sum(Op):
         wrapping = np.int64 if dtype is None and array.dtype.kind in "biu" else array.dtype
         dims = axes(dim, array.ndim, "sum")
         return np.add.reduce(array, axis=dims, dtype=wrapping, keepdims=keepdim)
+
+    def rows(k, input):
+        return k.reduce_sum(input)
 
     def vjp(g, input_type, dim, keepdim):
         shape = input_type.shape
@@ -119,6 +123,12 @@ class Mean(Op):
         wide = np.promote_types(array.dtype, np.float64)
         sums = np.add.reduce(array, axis=dims, dtype=wide, keepdims=keepdim)
         return np.true_divide(sums, count(array.shape, dims))
+
+    def rows(k, input):
+        total = k.reduce_sum(k.wide(input))
+        if k.is_complex(total):
+            return k.complex(total.re / k.columns(), total.im / k.columns())
+        return total / k.columns()
 
     def vjp(g, input_type, dim, keepdim):
         shape = input_type.shape
@@ -195,6 +205,9 @@ class Prod(Op):
         dims = axes(dim, array.ndim, "prod")
         return np.multiply.reduce(array, axis=dims, dtype=wrapping, keepdims=keepdim)
 
+    def rows(k, input):
+        return k.reduce_prod(input)
+
     def vjp(g, input, dim, keepdim):
         # The product of all others is that of those before times that of those after, which needs
         # no division and so is right where elements are 0.
@@ -238,6 +251,12 @@ class All(Op):
         dims = axes(dim, input.ndim, "all", empty_is_all=False)
         return np.logical_and.reduce(input != 0, axis=dims, keepdims=keepdim)
 
+    def rows(k, input):
+        return k.reduce_all(input)
+
+    def row_axes(input, dim, keepdim):
+        return axes(dim, input.ndim, "all", empty_is_all=False)
+
     def reference(input, dim, keepdim):
         if dim == ():
             return np.asarray(input, bool)
@@ -268,6 +287,12 @@ class AnyTrue(Op):
     def kernel(input, dim, keepdim):
         dims = axes(dim, input.ndim, "any", empty_is_all=False)
         return np.logical_or.reduce(input != 0, axis=dims, keepdims=keepdim)
+
+    def rows(k, input):
+        return k.reduce_any(input)
+
+    def row_axes(input, dim, keepdim):
+        return axes(dim, input.ndim, "any", empty_is_all=False)
 
     def reference(input, dim, keepdim):
         if dim == ():
@@ -304,6 +329,9 @@ class CountNonzero(Op):
         dims = axes(dim, input.ndim, "count_nonzero")
         return np.add.reduce(input != 0, axis=dims, dtype=np.int64, keepdims=keepdim)
 
+    def rows(k, input):
+        return k.reduce_sum(k.truth(input))
+
     def reference(input, dim, keepdim):
         return over_axes(input, dim, keepdim, lambda values: len(values) - values.count(0))
 
@@ -332,6 +360,15 @@ class Logsumexp(Op):
         sums = np.add.reduce(np.exp(x - top), axis=dims, keepdims=True)
         y = np.log(sums) + top
         return y if keepdim else np.squeeze(y, axis=dims)
+
+    def rows(k, input):
+        if not k.is_floating(input):
+            if k.is_complex(input):
+                raise NotLowered("logsumexp of complex numbers")
+            input = input.cast("f64")
+        top = k.reduce_max(input)
+        top = k.where(k.isfinite(top), top, 0.0)
+        return k.log(k.reduce_sum(k.exp(input - top))) + top
 
     def vjp(g, input, y, dim, keepdim):
         dims = axes(dim, input.ndim, "logsumexp")

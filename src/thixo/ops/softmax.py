@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 
 from thixo.dtype import FLOATS, float64
-from thixo.errors import DTypeError, IndexOutOfRange, describe
+from thixo.errors import DTypeError, IndexOutOfRange, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
 from thixo.ops.reduce_references import along, converted
@@ -90,8 +90,12 @@ class Softmax(Op):
         weights /= np.add.reduce(weights, axis=-1, keepdims=True)
         return _back(weights, input.ndim, dim)
 
+    def rows(k, input):
+        weights = k.exp(input - k.reduce_max(input))
+        return weights * (1.0 / k.reduce_sum(weights))
+
     def vjp(g, y, dim):
-        return y * (g - tx.sum(g * y, dim, True))
+        return tx.softmax_gradient(g, y, dim)
 
     def reference(input, dim, dtype):
         return along(converted(input, dtype), dim, _shares)
@@ -118,14 +122,131 @@ class LogSoftmax(Op):
         y = x - np.log(np.add.reduce(np.exp(x), axis=-1, keepdims=True))
         return _back(y, input.ndim, dim)
 
+    def rows(k, input):
+        shifted = input - k.reduce_max(input)
+        return shifted - k.log(k.reduce_sum(k.exp(shifted)))
+
     def vjp(g, y, dim):
-        return g - tx.exp(y) * tx.sum(g, dim, True)
+        return tx.log_softmax_gradient(g, y, dim)
 
     def reference(input, dim, dtype):
         return along(converted(input, dtype), dim, _log_shares)
 
     samples = _samples
     bad = _bad
+
+
+# ---- their gradients, one walk each
+
+
+def _gradient_infer(op, grad, output, dim):
+    if tuple(grad.shape) != tuple(output.shape):
+        raise ShapeError(f"{op}: grad is {describe(grad)}, output is {describe(output)}; needs one shape")
+    normalize_dim(dim, output.ndim, op)
+    return Spec(tuple(output.shape), output.dtype)
+
+
+def _gradient_samples(s):
+    yield Sample(s.real(s.n, s.m), s.real(s.n, s.m), 1)
+    yield Sample(s.real(s.n, s.m, s.k), s.real(s.n, s.m, s.k), 0)
+    yield Sample(s.real(s.n, s.m, s.k), s.real(s.n, s.m, s.k), -2)
+    yield Sample(s.real(), s.real(), 0)
+    yield Sample(s.real(s.n, 0), s.real(s.n, 0), 1)
+
+
+def _gradient_bad(s):
+    yield Bad(Sample(s.real(2, 3), s.real(3, 2), 0), ShapeError, "needs one shape")
+
+
+def _axis_last(array, dim):
+    return np.moveaxis(array, dim, -1) if array.ndim else array.reshape(1)
+
+
+class SoftmaxGradient(Op):
+    """The gradient of `softmax` at its input, from that of its result and the result.
+
+    >>> tx.softmax_gradient(tx.tensor([1.0, 0.0]), tx.tensor([0.5, 0.5]), 0)
+    tensor([ 0.2500, -0.2500])
+    """
+
+    signature = "softmax_gradient(grad, output, dim: int) -> y"
+    dtypes = FLOATS
+    method = False
+
+    def infer(grad, output, dim):
+        return _gradient_infer("softmax_gradient", grad, output, dim)
+
+    def kernel(grad, output, dim):
+        inner = np.add.reduce(_axis_last(grad * output, dim), axis=-1, keepdims=True)
+        return _back(_axis_last(output, dim) * (_axis_last(grad, dim) - inner), output.ndim, dim)
+
+    def rows(k, grad, output):
+        return output * (grad - k.reduce_sum(grad * output))
+
+    def vjp_grad(g, output, dim):
+        return tx.softmax_gradient(g, output, dim)  # it is its own transpose
+
+    def vjp_output(g, grad, output, dim):
+        return g * (grad - tx.sum(grad * output, dim, True)) - grad * tx.sum(g * output, dim, True)
+
+    def reference(grad, output, dim):
+        def one(values):
+            half = len(values) // 2
+            g, y = values[:half], values[half:]
+            inner = math.fsum(a * b for a, b in zip(g, y, strict=True))
+            return [b * (a - inner) for a, b in zip(g, y, strict=True)] * 2
+
+        return _of_pairs(one, grad, output, dim)
+
+    samples = _gradient_samples
+    bad = _gradient_bad
+
+
+class LogSoftmaxGradient(Op):
+    """The gradient of `log_softmax` at its input, from that of its result and the result.
+
+    >>> tx.log_softmax_gradient(tx.tensor([1.0, 0.0]), tx.log(tx.tensor([0.5, 0.5])), 0)
+    tensor([ 0.5000, -0.5000])
+    """
+
+    signature = "log_softmax_gradient(grad, output, dim: int) -> y"
+    dtypes = FLOATS
+    method = False
+
+    def infer(grad, output, dim):
+        return _gradient_infer("log_softmax_gradient", grad, output, dim)
+
+    def kernel(grad, output, dim):
+        whole = np.add.reduce(_axis_last(grad, dim), axis=-1, keepdims=True)
+        return _back(_axis_last(grad, dim) - np.exp(_axis_last(output, dim)) * whole, output.ndim, dim)
+
+    def rows(k, grad, output):
+        return grad - k.exp(output) * k.reduce_sum(grad)
+
+    def vjp_grad(g, output, dim):
+        return g - tx.sum(g * tx.exp(output), dim, True)
+
+    def vjp_output(g, grad, output, dim):
+        return -g * tx.exp(output) * tx.sum(grad, dim, True)
+
+    def reference(grad, output, dim):
+        def one(values):
+            half = len(values) // 2
+            whole = math.fsum(values[:half])
+            return [a - math.exp(b) * whole for a, b in zip(values[:half], values[half:], strict=True)] * 2
+
+        return _of_pairs(one, grad, output, dim)
+
+    samples = _gradient_samples
+    bad = _gradient_bad
+
+
+def _of_pairs(function, grad, output, dim):
+    """A function of two lists, given as one behind the other, along an axis of both arrays."""
+    if not output.ndim:
+        return function([float(grad), float(output)])[0]
+    both = np.concatenate([grad, output], axis=dim)
+    return np.take(along(both, dim, function), range(output.shape[dim]), axis=dim)
 
 
 # ---- nn.functional

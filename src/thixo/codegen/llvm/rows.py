@@ -91,7 +91,7 @@ class _Along:
 
     def define(self, numbers: list[int]) -> None:
         """Uniform values, in plain registers; copies in vectors for those that meet varying ones."""
-        body, f = self.kernel.body, self.f
+        body = self.kernel.body
         stored: dict[int, list[str]] = {}
         for i in numbers:
             one = body[i]

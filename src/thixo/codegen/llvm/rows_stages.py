@@ -104,9 +104,6 @@ def stages(kernel: Kernel) -> Stages:
         elif one.op == "store" and varying[i]:
             walks[level[i]].stores.append(i)
             roots[level[i]].add(one.arguments[0])
-        elif one.op == "check" and varying[i]:
-            walks[level[i]].stores.append(i)
-            roots[level[i]].add(one.arguments[0])
     kept: list[int] = []
     for n in reversed(range(len(walks))):
         seen: set[int] = set()

@@ -1,0 +1,284 @@
+// Operators that say how a row is computed: their generated kernels are found through thixo.runtime.rows, once for
+// each kind of arguments, and run here.
+#include <cstring>
+#include <memory>
+
+#include "../core/rows.h"
+#include "operator.h"
+
+namespace thixo {
+
+namespace {
+
+struct RowVariant {
+  std::string key;
+  bool there = false;
+  RowKernel kernel;
+  int tensors = 0, numbers = 0;
+  Object made;             // the Python Kernel, to compile it for a layout
+  RowLoop loops[2] = {};
+  bool tried[2] = {};
+};
+
+Object runtime(const char* name) {
+  static PyObject* module = nullptr;
+  if (!module) module = Object::own(PyImport_ImportModule("thixo.runtime.rows")).give();
+  return Object::own(PyObject_GetAttrString(module, name));
+}
+
+}  // namespace
+
+struct RowTable {
+  std::vector<int> params;
+  int dim = -1, dtype = -1;
+  Object axes;
+  std::vector<std::unique_ptr<RowVariant>> variants;
+};
+
+namespace {
+
+RowTable& table_of(const Operator& op) {
+  if (op.row_table) return *op.row_table;
+  auto table = std::make_shared<RowTable>();
+  Object about = Object::own(PyObject_CallOneArg(runtime("describe").get(), op.declaration.get()));
+  PyObject* places = PyTuple_GET_ITEM(about.get(), 0);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); ++i)
+    table->params.push_back(int(PyLong_AsLong(PyTuple_GET_ITEM(places, i))));
+  table->dim = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 1)));
+  table->dtype = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 2)));
+  if (PyTuple_GET_ITEM(about.get(), 3) != Py_None) table->axes = Object::borrow(PyTuple_GET_ITEM(about.get(), 3));
+  op.row_table = table;
+  return *op.row_table;
+}
+
+// Mark the axes that `dim` names; false if it cannot be read here.
+bool mark_axes(PyObject* dim, int ndim, bool* reduced) {
+  const auto mark = [&](PyObject* o) {
+    if (!PyLong_Check(o) || PyBool_Check(o)) return false;
+    const int64_t d = PyLong_AsLongLong(o);
+    if (ndim == 0) return d == 0 || d == -1;
+    if (d < -ndim || d >= ndim || reduced[d < 0 ? d + ndim : d]) return false;
+    return reduced[d < 0 ? d + ndim : d] = true;
+  };
+  std::fill(reduced, reduced + ndim, false);
+  if (dim == Py_None) {
+    std::fill(reduced, reduced + ndim, true);
+    return true;
+  }
+  if (!PyTuple_Check(dim)) return mark(dim);
+  if (PyTuple_GET_SIZE(dim) == 0) std::fill(reduced, reduced + ndim, true);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dim); ++i)
+    if (!mark(PyTuple_GET_ITEM(dim, i))) return false;
+  return true;
+}
+
+// What an operand has of the rows: by its own sizes, seen from those of all.
+RowView view_of(const Tensor& t, const Dims& sizes, const bool* reduced) {
+  if (t.sizes == sizes) return RowView::Full;
+  const int extra = sizes.size() - t.ndim();
+  bool row = true, column = true;
+  for (int d = extra; d < sizes.size(); ++d) {
+    if (t.sizes[d - extra] == 1) continue;
+    (reduced[d] ? row : column) = false;
+  }
+  return row ? RowView::Row : column ? RowView::Column : RowView::Full;
+}
+
+constexpr const char* kViews[] = {"full", "row", "column", "one"};
+
+struct Call {
+  const Operator& op;
+  RowTable& table;
+  PyObject* const* slots;
+  SmallVector<Ref<Tensor>, 4> tensors;
+  SmallVector<RowView, 4> views;
+  SmallVector<double, 4> numbers;
+  Dims sizes;
+  bool reduced[kMaxDims];
+
+  bool gather() {
+    const DType* wanted = nullptr;
+    DType dtype{};
+    if (table.dtype >= 0 && slots[table.dtype] != Py_None) {
+      dtype = dtype_from(slots[table.dtype], op.name.c_str());
+      wanted = &dtype;
+    }
+    bool first = true;
+    for (int p : table.params) {
+      PyObject* o = slots[p];
+      if (!is_tensor(o)) continue;
+      Ref<Tensor> t = ref_of(o);
+      if (wanted && t->dtype != dtype) t = contiguous_copy(*t, dtype);
+      if (first) sizes = t->sizes;
+      else if (!(sizes == t->sizes)) sizes = broadcast(sizes, t->sizes, op.name.c_str());
+      first = false;
+      tensors.push_back(pinned(t));
+    }
+    if (first || sizes.size() > kMaxDims) return false;
+    if (table.axes) {
+      Object dims = Object::own(PyObject_Vectorcall(table.axes.get(), slots, op.params.size(), nullptr));
+      if (dims.get() == Py_None || !PyTuple_Check(dims.get())) return false;
+      std::fill(reduced, reduced + sizes.size(), false);
+      return PyTuple_GET_SIZE(dims.get()) == 0 || mark_axes(dims.get(), sizes.size(), reduced);
+    }
+    return table.dim >= 0 && mark_axes(slots[table.dim], sizes.size(), reduced);
+  }
+
+  // One for each kind of arguments, and what the kernel is made from.
+  bool describe(std::string& key, Object* arguments) {
+    if (arguments) *arguments = Object::own(PyTuple_New(Py_ssize_t(table.params.size())));
+    size_t tensor = 0;
+    for (size_t i = 0; i < table.params.size(); ++i) {
+      PyObject* o = slots[table.params[i]];
+      if (table.params[i] == table.dim && !PyBool_Check(o)) o = Py_None;  // which axes they are is no part of a kernel
+      const Kind kind = op.params[table.params[i]].kind;
+      Object said;
+      if (is_tensor(o)) {
+        const Tensor& t = *tensors[tensor++];
+        const RowView view = view_of(t, sizes, reduced);
+        if (!arguments) views.push_back(view);
+        key += char('a' + code(t.dtype));
+        key += char('0' + int(view));
+        if (arguments)
+          said = Object::own(Py_BuildValue("[ss]", short_name(t.dtype), kViews[int(view)]));
+      } else if ((kind == Kind::Float || kind == Kind::Scalar || kind == Kind::Int) && (PyFloat_Check(o) || PyLong_Check(o))) {
+        const double number = PyFloat_AsDouble(o);
+        if (number == -1.0 && PyErr_Occurred()) throw PythonError();
+        if (!arguments) numbers.push_back(number);
+        key += '#';
+        if (arguments) said = Object::own(PyUnicode_FromString("number"));
+      } else {
+        key += o == Py_None ? "-" : o == Py_True ? "+" : o == Py_False ? "!" : text(o) + ";";
+        said = Object::borrow(o);
+      }
+      if (arguments) PyTuple_SET_ITEM(arguments->get(), Py_ssize_t(i), said.give());
+    }
+    return true;
+  }
+};
+
+RowVariant& variant_of(Call& call, const std::string& key, PyObject* results) {
+  for (auto& v : call.table.variants)
+    if (v->key == key) return *v;
+  auto made = std::make_unique<RowVariant>();
+  made->key = key;
+  Object arguments;
+  std::string again;
+  call.describe(again, &arguments);
+  Object found = Object::own(PyObject_CallFunctionObjArgs(runtime("find").get(), call.op.declaration.get(),
+                                                          arguments.get(), results, nullptr));
+  if (found.get() != Py_None) {
+    PyObject* operands = PyTuple_GET_ITEM(found.get(), 0);
+    RowKernel& k = made->kernel;
+    k.count = int(PyTuple_GET_SIZE(operands));
+    made->there = k.count <= kMaxRowOperands;
+    for (int i = 0; made->there && i < k.count; ++i) {
+      PyObject* operand = PyTuple_GET_ITEM(operands, i);
+      k.view[i] = RowView(PyLong_AsLong(PyTuple_GET_ITEM(operand, 0)));
+      k.written[i] = PyTuple_GET_ITEM(operand, 1) == Py_True;
+      k.dtype[i] = DType(PyLong_AsLong(PyTuple_GET_ITEM(operand, 2)));
+    }
+    k.slots = int(PyLong_AsLong(PyTuple_GET_ITEM(found.get(), 1)));
+    k.width = int(PyLong_AsLong(PyTuple_GET_ITEM(found.get(), 2)));
+    k.ordered = PyTuple_GET_ITEM(found.get(), 3) == Py_True;
+    made->made = Object::borrow(PyTuple_GET_ITEM(found.get(), 4));
+  }
+  call.table.variants.push_back(std::move(made));
+  return *call.table.variants.back();
+}
+
+RowLoop loop_of(RowVariant& v, RowLayout layout) {
+  const int at = int(layout);
+  if (v.tried[at]) return v.loops[at];
+  Object number = Object::own(PyLong_FromLong(at));
+  Object found = Object::own(
+      PyObject_CallFunctionObjArgs(runtime("address").get(), v.made.get(), number.get(), nullptr));
+  v.tried[at] = true;
+  if (found.get() != Py_None) {
+    void* address = PyLong_AsVoidPtr(found.get());
+    if (!address && PyErr_Occurred()) throw PythonError();
+    std::memcpy(&v.loops[at], &address, sizeof(address));
+  }
+  return v.loops[at];
+}
+
+}  // namespace
+
+// `specs`: what the operator's rule says of its results. False where there is no kernel for these arguments.
+bool evaluate_rows(const Operator& op, PyObject* const* slots, PyObject* specs, Results& out) {
+  RowTable& table = table_of(op);
+  Call call{op, table, slots};
+  if (!call.gather()) return false;
+  const bool several = !PyObject_TypeCheck(specs, reinterpret_cast<PyTypeObject*>(known.spec));
+  const Py_ssize_t count = several ? Py_SIZE(specs) : 1;
+  std::string key;
+  call.describe(key, nullptr);
+  Object results = Object::own(PyTuple_New(count));
+  SmallVector<DType, 2> dtypes;
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* spec = several ? PySequence_Fast_ITEMS(specs)[i] : specs;
+    dtypes.push_back(dtype_from(PyTuple_GET_ITEM(spec, 1), op.name.c_str()));
+    key += char('a' + code(dtypes[i]));
+    PyTuple_SET_ITEM(results.get(), i, Object::own(PyUnicode_FromString(short_name(dtypes[i]))).give());
+  }
+  RowVariant& v = variant_of(call, key, results.get());
+  if (!v.there) return false;
+
+  const RowKernel& kernel = v.kernel;
+  const int ndim = call.sizes.size();
+  int64_t numel = 1, length = 1;
+  Dims kept = call.sizes;
+  for (int d = 0; d < ndim; ++d) {
+    numel *= call.sizes[d];
+    if (!call.reduced[d]) continue;
+    length *= call.sizes[d];
+    kept[d] = 1;
+  }
+  if (kernel.ordered && length > INT32_MAX) return false;
+  RowOperand operands[kMaxRowOperands];
+  Dims strides[kMaxRowOperands];
+  int at = 0;
+  for (const Ref<Tensor>& t : call.tensors) {
+    strides[at] = expanded_strides(*t, call.sizes);
+    for (int d = 0; d < ndim; ++d) strides[at][d] *= item_size(t->dtype);
+    operands[at] = {t->data(), strides[at].data()};
+    ++at;
+  }
+  for (double& number : call.numbers) {
+    strides[at] = Dims(ndim);
+    operands[at] = {reinterpret_cast<char*>(&number), strides[at].data()};
+    ++at;
+  }
+  for (Py_ssize_t i = 0; i < count; ++i, ++at) {
+    const bool full = kernel.view[at] == RowView::Full;
+    Ref<Tensor> made = empty(full ? call.sizes : kept, dtypes[i]);
+    strides[at] = expanded_strides(*made, call.sizes);
+    for (int d = 0; d < ndim; ++d) strides[at][d] *= item_size(dtypes[i]);
+    operands[at] = {made->data(), strides[at].data()};
+    out.push_back(made);
+  }
+  RowNest nest;
+  if (plan_rows(nest, kernel, operands, ndim, call.sizes.data(), call.reduced)) {
+    RowLoop loop = loop_of(v, nest.layout);
+    if (!loop) {
+      out.clear();
+      return false;
+    }
+    WithoutGil free(numel >= kLongWork);
+    run_rows(nest, kernel, loop);
+  }
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* spec = several ? PySequence_Fast_ITEMS(specs)[i] : specs;
+    Dims shape = dims_from(PyTuple_GET_ITEM(spec, 0), op.name.c_str());
+    int64_t wanted = 1;
+    for (int64_t s : shape) wanted *= s;
+    if (wanted != out[i]->numel)
+      raise(ErrorKind::Internal, op.name + ": its rows make " + describe(*out[i]) + " where its rule says " + describe(shape));
+    if (out[i]->sizes == shape) continue;
+    out[i]->strides = contiguous_strides(shape);
+    out[i]->sizes = std::move(shape);
+  }
+  return true;
+}
+
+}  // namespace thixo

@@ -1,0 +1,236 @@
+#include "rows.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "allocator.h"
+#include "kernels.h"
+#include "thread_pool.h"
+
+namespace thixo {
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements that are worth a thread
+constexpr int64_t kPad = 64;       // places that a kept line has more than the row
+
+// Dimensions of one kind, merged where all operands allow it; outermost first.
+struct Group {
+  int ndim = 0;
+  int64_t total = 1;
+  int64_t sizes[kMaxDims];
+  int64_t strides[kMaxDims][kMaxRowOperands];
+
+  void add(int64_t size, const RowOperand* operands, int dim, int count) {
+    total *= size;
+    if (size == 1) return;
+    bool merges = ndim > 0;
+    for (int k = 0; merges && k < count; ++k) merges = strides[ndim - 1][k] == operands[k].strides[dim] * size;
+    if (merges) {
+      sizes[ndim - 1] *= size;
+      for (int k = 0; k < count; ++k) strides[ndim - 1][k] = operands[k].strides[dim];
+      return;
+    }
+    sizes[ndim] = size;
+    for (int k = 0; k < count; ++k) strides[ndim][k] = operands[k].strides[dim];
+    ++ndim;
+  }
+};
+
+// The dimensions of one kind in the order of the leading operand's memory, largest stride first. What repeats
+// (stride 0) comes first of all.
+int in_order(int* order, int ndim, const bool* reduced, bool kind, const int64_t* lead, bool keep) {
+  int n = 0;
+  for (int d = 0; d < ndim; ++d)
+    if (reduced[d] == kind) order[n++] = d;
+  if (keep) return n;
+  const auto rank = [&](int d) { return lead[d] == 0 ? INT64_MAX : std::abs(lead[d]); };
+  for (int i = 1; i < n; ++i)  // few, and mostly in order
+    for (int j = i; j > 0 && rank(order[j - 1]) < rank(order[j]); --j) std::swap(order[j - 1], order[j]);
+  return n;
+}
+
+}  // namespace
+
+bool plan_rows(RowNest& nest, const RowKernel& kernel, const RowOperand* operands, int ndim, const int64_t* sizes,
+               const bool* reduced) {
+  const int count = kernel.count;
+  int lead = -1;  // a result decides, else the first operand
+  for (int k = 0; k < count; ++k)
+    if (kernel.view[k] == RowView::Full && (lead < 0 || (kernel.written[k] && !kernel.written[lead]))) lead = k;
+  const int64_t item = item_size(kernel.dtype[lead]);
+  Group kept, along;
+  int order[kMaxDims];
+  int n = in_order(order, ndim, reduced, false, operands[lead].strides, false);
+  for (int i = 0; i < n; ++i) kept.add(sizes[order[i]], operands, order[i], count);
+  n = in_order(order, ndim, reduced, true, operands[lead].strides, kernel.ordered);
+  for (int i = 0; i < n; ++i) along.add(sizes[order[i]], operands, order[i], count);
+  if (kept.total == 0) return false;
+
+  const bool unit_kept = kept.ndim > 0 && kept.strides[kept.ndim - 1][lead] == item;
+  const bool unit_along = along.ndim > 0 && along.strides[along.ndim - 1][lead] == item;
+  nest.layout = unit_kept && !unit_along ? RowLayout::Across : RowLayout::Along;
+  nest.outer = std::max(0, kept.ndim - 1);
+  nest.outer_total = 1;
+  for (int d = 0; d < nest.outer; ++d) {
+    nest.sizes[d] = kept.sizes[d];
+    nest.outer_total *= kept.sizes[d];
+    std::copy_n(kept.strides[d], count, nest.outer_strides[d]);
+  }
+  nest.rows = kept.ndim ? kept.sizes[kept.ndim - 1] : 1;
+  const bool many = along.ndim > 2;
+  nest.columns = many ? along.total : along.ndim ? along.sizes[along.ndim - 1] : along.total;
+  nest.segments = !many && along.ndim == 2 ? along.sizes[0] : 1;
+  // what a copy would run over: outer, rows, places
+  nest.ndim = 0;
+  for (int d = 0; d < kept.ndim; ++d, ++nest.ndim) {
+    nest.pack_sizes[nest.ndim] = kept.sizes[d];
+    std::copy_n(kept.strides[d], count, nest.pack_strides[nest.ndim]);
+  }
+  for (int d = 0; d < along.ndim; ++d, ++nest.ndim) {
+    nest.pack_sizes[nest.ndim] = along.sizes[d];
+    std::copy_n(along.strides[d], count, nest.pack_strides[nest.ndim]);
+  }
+  for (int k = 0; k < count; ++k) {
+    const RowView view = kernel.view[k];
+    const int64_t size = item_size(kernel.dtype[k]);
+    int64_t* to = nest.strides + 3 * k;
+    to[0] = kept.ndim ? kept.strides[kept.ndim - 1][k] : size;
+    to[1] = !many && along.ndim == 2 ? along.strides[0][k] : 0;
+    to[2] = !many && along.ndim ? along.strides[along.ndim - 1][k] : size;
+    nest.data[k] = operands[k].data;
+    const bool places = view == RowView::Full || view == RowView::Column;
+    const bool rows = view == RowView::Full || view == RowView::Row;
+    bool fits = !(many && places);
+    if (nest.layout == RowLayout::Along) {
+      if (places) fits = fits && (to[2] == size || (to[2] == 0 && !kernel.written[k]));
+    } else if (rows) {
+      fits = fits && to[0] == size;
+    }
+    nest.packed[k] = !fits;
+  }
+  return true;
+}
+
+namespace {
+
+struct Block {
+  size_t bytes = 0;
+  char* data = nullptr;
+  Block() = default;
+  explicit Block(size_t bytes) : bytes(bytes), data(bytes ? static_cast<char*>(allocate(bytes)) : nullptr) {}
+  Block(Block&& other) noexcept : bytes(other.bytes), data(other.data) { other.data = nullptr; }
+  Block& operator=(Block&& other) noexcept {
+    std::swap(bytes, other.bytes);
+    std::swap(data, other.data);
+    return *this;
+  }
+  ~Block() {
+    if (data) release(data, bytes);
+  }
+};
+
+// Where a packed operand's elements go: rows innermost for lanes across rows, places innermost along the row.
+// Dimensions that it does not have are not repeated.
+struct Packing {
+  Block block;
+  int64_t strides[kMaxDims];
+  Array there, own;
+
+  Packing(const RowNest& nest, const RowKernel& kernel, int k) {
+    const int kept = nest.outer + (nest.ndim > nest.outer && nest.rows > 1 ? 1 : 0);
+    const bool across = nest.layout == RowLayout::Across;
+    int64_t bytes = item_size(kernel.dtype[k]);
+    const auto place = [&](int d) {
+      const bool has = kernel.view[k] == RowView::Full || (kernel.view[k] == RowView::Row) == (d < kept);
+      strides[d] = has ? bytes : 0;
+      own_strides[d] = has ? nest.pack_strides[d][k] : 0;
+      sizes[d] = has ? nest.pack_sizes[d] : 1;
+      if (has) bytes *= nest.pack_sizes[d];
+    };
+    if (across && kept) place(kept - 1);
+    for (int d = nest.ndim - 1; d >= kept; --d) place(d);
+    for (int d = kept - 1 - (across ? 1 : 0); d >= 0; --d) place(d);
+    block = Block(static_cast<size_t>(bytes));
+    there = {block.data, kernel.dtype[k], nest.ndim, sizes, strides};
+    own = {nest.data[k], kernel.dtype[k], nest.ndim, sizes, own_strides};
+    rows = kept > nest.outer ? strides[kept - 1] : 0;
+    const int places = nest.ndim - kept;
+    column = places ? strides[nest.ndim - 1] : 0;
+    segment = places == 2 ? strides[kept] : 0;
+  }
+  Packing(const Packing&) = delete;
+  Packing& operator=(const Packing&) = delete;
+
+  int64_t rows, segment, column;
+
+ private:
+  int64_t own_strides[kMaxDims], sizes[kMaxDims];
+};
+
+}  // namespace
+
+void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
+  const bool packs = std::any_of(given.packed, given.packed + kernel.count, [](bool p) { return p; });
+  if (packs) {  // the same nest over copies
+    alignas(Packing) char room[kMaxRowOperands][sizeof(Packing)];
+    Packing* made[kMaxRowOperands] = {};
+    RowNest nest = given;
+    for (int k = 0; k < kernel.count; ++k) {
+      nest.packed[k] = false;
+      if (!given.packed[k]) continue;
+      Packing* p = made[k] = new (room[k]) Packing(given, kernel, k);
+      if (!kernel.written[k]) copy(p->there, p->own);
+      nest.data[k] = p->block.data;
+      nest.strides[3 * k] = p->rows;
+      nest.strides[3 * k + 1] = p->segment;
+      nest.strides[3 * k + 2] = p->column;
+      for (int d = 0; d < nest.outer; ++d) nest.outer_strides[d][k] = p->strides[d];
+    }
+    run_rows(nest, kernel, loop);
+    for (int k = 0; k < kernel.count; ++k) {
+      if (!made[k]) continue;
+      if (kernel.written[k]) copy(made[k]->own, made[k]->there);
+      made[k]->~Packing();
+    }
+    return;
+  }
+
+  const RowNest& nest = given;
+  const int count = kernel.count;
+  const int64_t total = nest.segments * nest.columns;
+  const bool across = nest.layout == RowLayout::Across;
+  const int64_t lanes = 16;
+  // Rows of one task. Each row is computed alone, so that the cut may follow the number of threads.
+  int64_t chunk = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, total));
+  if (across) {
+    const int64_t share = (nest.rows * nest.outer_total + get_num_threads() - 1) / get_num_threads();
+    chunk = std::max(chunk, std::min<int64_t>(kernel.width, (share + lanes - 1) / lanes * lanes));
+    chunk = chunk >= kernel.width ? (chunk + kernel.width - 1) / kernel.width * kernel.width
+                                  : (chunk + lanes - 1) / lanes * lanes;
+  }
+  chunk = std::min(chunk, nest.rows);
+  const int64_t chunks = (nest.rows + chunk - 1) / chunk;
+  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, chunk * total));
+  const size_t scratch = static_cast<size_t>(kernel.slots) * static_cast<size_t>(total + kPad) * 8 *
+                         static_cast<size_t>(across ? kernel.width : 1);
+  parallel_for(nest.outer_total * chunks, grain, [&](int64_t begin, int64_t end) {
+    Block block(scratch);
+    for (int64_t task = begin; task < end;) {
+      const int64_t first = task % chunks;
+      const int64_t last = std::min(chunks, first + (end - task));  // neighbouring chunks are one call
+      int64_t rest = task / chunks;
+      char* pointers[kMaxRowOperands];
+      for (int k = 0; k < count; ++k) pointers[k] = nest.data[k] + first * chunk * nest.strides[3 * k];
+      for (int d = nest.outer - 1; d >= 0; --d) {
+        const int64_t index = rest % nest.sizes[d];
+        rest /= nest.sizes[d];
+        for (int k = 0; k < count; ++k) pointers[k] += index * nest.outer_strides[d][k];
+      }
+      const int64_t rows = std::min(nest.rows, last * chunk) - first * chunk;
+      loop(pointers, nest.strides, rows, nest.segments, nest.columns, block.data);
+      task += last - first;
+    }
+  });
+}
+
+}  // namespace thixo

@@ -1,0 +1,59 @@
+// Row kernels: generated code that runs over rows and, once or several times, along each row. Here is what a row
+// is: of an array's dimensions some are marked; each choice of the others is a row, and the marked ones are its places.
+#pragma once
+#include <cstdint>
+
+#include "array.h"
+
+namespace thixo {
+
+constexpr int kMaxRowOperands = 16;
+
+// How an operand is seen: an element for each place, for each row, for each place along the row, or one.
+enum class RowView : uint8_t { Full, Row, Column, One };
+// Lanes along the row, or across rows. See codegen/llvm/rows.py and rows_across.py for what each expects of strides.
+enum class RowLayout : uint8_t { Along, Across };
+
+// Strides in bytes, three for each operand: from row to row, from segment to segment, from place to place.
+using RowLoop = void (*)(char* const* pointers, const int64_t* strides, int64_t rows, int64_t segments,
+                         int64_t columns, char* scratch);
+
+struct RowKernel {
+  int count = 0;  // of operands
+  RowView view[kMaxRowOperands];
+  bool written[kMaxRowOperands];
+  DType dtype[kMaxRowOperands];
+  int slots = 0;         // scratch: lines of 8 bytes for each place
+  int width = 1;         // rows that lanes across rows take at a time
+  bool ordered = false;  // it asks for the position along the row
+};
+
+struct RowOperand {
+  char* data;
+  const int64_t* strides;  // bytes, for each dimension; 0 where it does not vary
+};
+
+// The loop nest that a kernel runs in.
+struct RowNest {
+  RowLayout layout;
+  int outer = 0;  // kept dimensions outside of the rows, outermost first
+  int64_t outer_total = 1, rows = 1, segments = 1, columns = 1;
+  int64_t sizes[kMaxDims];
+  int64_t outer_strides[kMaxDims][kMaxRowOperands];
+  int64_t strides[3 * kMaxRowOperands];
+  char* data[kMaxRowOperands];
+  bool packed[kMaxRowOperands];  // it must be copied into another order first (and back, if written)
+  // For the copies: the operand's own strides over outer, rows, segments, columns; `parts` has the last ones'
+  // dimensions where there are more than the kernel takes.
+  int ndim = 0;
+  int64_t pack_sizes[kMaxDims];
+  int64_t pack_strides[kMaxDims][kMaxRowOperands];
+};
+
+// False if there is nothing to compute.
+bool plan_rows(RowNest& nest, const RowKernel& kernel, const RowOperand* operands, int ndim, const int64_t* sizes,
+               const bool* reduced);
+// On the thread pool when large. A row's result does not depend on the threads.
+void run_rows(const RowNest& nest, const RowKernel& kernel, RowLoop loop);
+
+}  // namespace thixo

@@ -1,0 +1,149 @@
+"""Rows from an operator's declaration.
+
+An operator that works along rows says once how: `rows(k, input, ...)` takes its parameters by name and computes with
+`k`, which has the functions of a `Pointwise.scalar` and those that see the row as a whole:
+
+    def rows(k, input):
+        e = k.exp(input - k.reduce_max(input))
+        return e / k.reduce_sum(e)
+
+A value that was reduced is one for each row, and so is a result made of such values alone. Which axes make
+up a row is what the operator's parameter `dim` says; `row_axes(...)`, with the operator's arguments, says it where
+there is no such parameter. Tensors broadcast. Numbers may be used as numbers, but not asked for their value.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from .builder import Builder, NotLowered, Value
+from .instructions import is_float
+from .kernel import Kernel, Operand
+from .scalars import KernelScalars, Pair, Scalar
+
+NUMBER = "number"  # stands for an argument that is a number, passed when the kernel runs
+
+
+class RowScalars(KernelScalars):
+    """`k` for a kernel over rows."""
+
+    def reduce_sum(self, x: Scalar) -> Scalar:
+        """The sum along the row; of integers and bool in 64 bits, which wrap."""
+        return self._total("add", x)
+
+    def reduce_prod(self, x: Scalar) -> Scalar:
+        """The product along the row."""
+        if isinstance(x, Pair):
+            raise NotLowered("a product of complex numbers")
+        return self._total("mul", x)
+
+    def _total(self, combiner: str, x: Scalar) -> Scalar:
+        if isinstance(x, Pair):
+            return Pair(self.b.reduce(combiner, x.re), self.b.reduce(combiner, x.im))
+        return self.b.reduce(combiner, x if is_float(x.type) else x.cast("i64"))
+
+    def reduce_max(self, x: Scalar) -> Value:
+        """The greatest along the row; NaN where there is one."""
+        return self._extreme("max", x)
+
+    def reduce_min(self, x: Scalar) -> Value:
+        """The least along the row; NaN where there is one."""
+        return self._extreme("min", x)
+
+    def _extreme(self, combiner: str, x: Scalar) -> Value:
+        if isinstance(x, Pair):
+            raise NotLowered("the order of complex numbers")
+        return self.b.reduce(combiner, x)
+
+    def reduce_any(self, x: Scalar) -> Value:
+        """Whether any along the row is not 0."""
+        return self.b.reduce("or", self.truth(x))
+
+    def reduce_all(self, x: Scalar) -> Value:
+        """Whether none along the row is 0."""
+        return self.b.reduce("and", self.truth(x))
+
+    def columns(self) -> Value:
+        """How many places the row has; a number, which takes the type of what it meets."""
+        made = self.b.columns()
+        made.weak = True
+        return made
+
+    def index(self) -> Value:
+        """The position along the row, 32 bits."""
+        return self.b.index("i32")
+
+    def wide(self, x: Scalar) -> Scalar:
+        """In double precision."""
+        if isinstance(x, Pair):
+            return Pair(x.re.cast("f64"), x.im.cast("f64"))
+        return x.cast("f64")
+
+    def number(self, x: Any, like: Value) -> Value:
+        """A number, or a value of any type, in the type of another value."""
+        return x.cast(like.type) if isinstance(x, Value) else self.b.constant(x, like.type)
+
+
+def parameters(declaration: Any) -> list[str]:
+    """The operator's parameters that its rows are made from."""
+    return list(inspect.signature(declaration.rows).parameters)[1:]
+
+
+def lower_rows(declaration: Any, arguments: Sequence[Any], results: Sequence[str]) -> Kernel:
+    """The kernel of an operator's `rows`.
+
+    `arguments` has an entry for each parameter of `rows`: [dtype, view] for a tensor, `NUMBER`, or what it is.
+    `results` are the dtypes of the results. Operands: the tensors, the numbers (float64), the results.
+    """
+    builder = Builder()
+    operands: list[Operand] = []
+    values: list[Any] = []
+    for argument in arguments:
+        if isinstance(argument, list):
+            values.append(_load(builder, operands, Operand(*argument)))
+        else:
+            values.append(argument)
+    for at, argument in enumerate(arguments):
+        if argument == NUMBER:
+            values[at] = _load(builder, operands, Operand("f64", "one"))
+            values[at].weak = True
+    made = declaration.rows(RowScalars(builder), *values)
+    made = made if isinstance(made, tuple) else (made,)
+    if len(made) != len(results):
+        raise NotLowered(f"{len(made)} results where the operator has {len(results)}")
+    varying = _varying(builder, operands)
+    for value, dtype in zip(made, results, strict=True):
+        first = value.re if isinstance(value, Pair) else value
+        view = "full" if varying[first.number] else "row"
+        _store(builder, operands, Operand(dtype, view, True), value)
+    return Kernel(tuple(operands), tuple(builder.instructions))
+
+
+def _varying(builder: Builder, operands: list[Operand]) -> list[bool]:
+    found: list[bool] = []
+    for one in builder.instructions:
+        if one.op == "load":
+            found.append(operands[one.attribute[0]].view in ("full", "column"))
+        elif one.op == "index":
+            found.append(True)
+        else:
+            found.append(one.op != "reduce" and any(found[a] for a in one.arguments))
+    return found
+
+
+def _load(builder: Builder, operands: list[Operand], operand: Operand) -> Any:
+    at = len(operands)
+    operands.append(operand)
+    parts = [builder.load(at, operand.register, p) for p in range(operand.parts)]
+    return Pair(*parts) if operand.parts == 2 else parts[0]
+
+
+def _store(builder: Builder, operands: list[Operand], operand: Operand, value: Any) -> None:
+    at = len(operands)
+    operands.append(operand)
+    if isinstance(value, Pair) != (operand.parts == 2):
+        raise NotLowered("a complex result of a real body, or the reverse")
+    for part, one in enumerate([value.re, value.im] if isinstance(value, Pair) else [value]):
+        builder.store(at, one.cast(operand.register), part)
