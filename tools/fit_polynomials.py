@@ -128,7 +128,7 @@ def even(f: Function) -> Function:
 
 LN2 = mp.log(2)
 HALF = LN2 / 2 * mp.mpf("1.0001")  # what is left after whole powers of two, and a little for rounding
-BELOW, ABOVE = 1 / mp.sqrt(2) - 1 - mp.mpf("1e-5"), mp.sqrt(2) - 1 + mp.mpf("1e-5")
+BELOW, ABOVE = mp.mpf("-0.25"), mp.mpf("0.5")
 PI = mp.pi * mp.mpf("1.01")  # whole turns are found by a rounded quotient
 
 
@@ -166,12 +166,12 @@ FITS: dict[str, Fit] = {
                  -HALF / 2, HALF / 2, {"f32": 4, "f64": 9}),
     "EXP2": Fit("2^r = 1 + r q(r), |r| <= 1/2",
                 lambda r: (2**r - 1) / r, lambda r: abs(r) / 2**r, number("-0.5"), number("0.5"), {"f32": 5, "f64": 10}),
-    "LOG": Fit("log(1 + f) = f + f^2 q(f), 1/sqrt(2) <= 1 + f <= sqrt(2)",
+    "LOG": Fit("log(1 + f) = f + f^2 q(f), 3/4 <= 1 + f <= 3/2",
                lambda f: (mp.log1p(f) - f) / f**2, lambda f: abs(f**2 / mp.log1p(f)), BELOW, ABOVE, {"f32": 8, "f64": 20}),
-    "LOG2": Fit("log2(1 + f) = f + f q(f), 1/sqrt(2) <= 1 + f <= sqrt(2)",
+    "LOG2": Fit("log2(1 + f) = f + f q(f), 3/4 <= 1 + f <= 3/2",
                 lambda f: mp.log1p(f) / LN2 / f - 1, lambda f: abs(f * LN2 / mp.log1p(f)), BELOW, ABOVE,
                 {"f32": 9, "f64": 21}),
-    "LOG10": Fit("log10(1 + f) = f / 2 + f q(f), 1/sqrt(2) <= 1 + f <= sqrt(2)",
+    "LOG10": Fit("log10(1 + f) = f / 2 + f q(f), 3/4 <= 1 + f <= 3/2",
                  lambda f: mp.log1p(f) / mp.log(10) / f - mp.mpf(1) / 2, lambda f: abs(f * mp.log(10) / mp.log1p(f)),
                  BELOW, ABOVE, {"f32": 9, "f64": 21}),
     "SIN": Fit("sin(r) = r + r^3 q(r^2), |r| <= pi/2",
@@ -200,9 +200,9 @@ FITS: dict[str, Fit] = {
                       lambda f: mp.log1p(f) / LN2 / f, lambda f: abs(f * LN2 / mp.log1p(f)), BELOW, ABOVE, {"f64": 13}),
     "POWER_EXP2": Fit("2^r = q(r), |r| <= 1/2, for powers of float32",
                       lambda r: 2**r, lambda r: 1 / 2**r, number("-0.5"), number("0.5"), {"f64": 7}),
-    "POWER_ATANH": Fit("atanh(s) = s + s^3 / 3 + s^5 q(s^2), |s| <= (sqrt(2) - 1) / (sqrt(2) + 1)",
+    "POWER_ATANH": Fit("atanh(s) = s + s^3 / 3 + s^5 q(s^2), |s| <= 1/5",
                        even(lambda s: (mp.atanh(s) - s - s**3 / 3) / s**5), even(lambda s: s**5 / mp.atanh(s)),
-                       number("1e-16"), ((mp.sqrt(2) - 1) / (mp.sqrt(2) + 1) * mp.mpf("1.0001")) ** 2, {"f64": 7}),
+                       number("1e-16"), mp.mpf("0.0401"), {"f64": 8}),
 }  # fmt: skip
 
 

@@ -52,6 +52,10 @@ KINDS: dict[str, Kind] = {
     "ceil": Kind(1, _FLOAT),
     "trunc": Kind(1, _FLOAT),
     "rint": Kind(1, _FLOAT),  # halves to even
+    # the parts of a float: what some processors have instructions for, and `math.binary` writes for the others
+    "scale": Kind(2, _FLOAT),  # a * 2^b, rounded once; b is whole, below 2^20
+    "exponent": Kind(1, _FLOAT),  # of a positive finite number, which is mantissa * 2^exponent
+    "mantissa": Kind(1, _FLOAT),  # from 3/4 up to 3/2
     # comparison: with a NaN all are false but ne
     "eq": Kind(2, _ANY, "bool"),
     "ne": Kind(2, _ANY, "bool"),

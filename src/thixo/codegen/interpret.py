@@ -109,6 +109,10 @@ def evaluate(op: str, type: str, arguments: Sequence[Array]) -> Array:
             return np.negative(a)
         case "abs":
             return np.abs(a)
+        case "scale":
+            return np.ldexp(a, np.nan_to_num(arguments[1]).astype(np.int32))
+        case "exponent" | "mantissa":
+            return _parts(a)[op == "mantissa"]
         case "sqrt" | "floor" | "ceil" | "trunc" | "rint":
             return getattr(np, op)(a)
         case "eq" | "ne" | "lt" | "le":
@@ -131,6 +135,12 @@ def evaluate(op: str, type: str, arguments: Sequence[Array]) -> Array:
     if op in FUNCTIONS:
         return _FUNCTIONS[op](*arguments)
     raise NotImplementedError(op)
+
+
+def _parts(a: Array) -> tuple[Array, Array]:
+    fraction, power = np.frexp(a)  # from 1/2
+    low = fraction < 0.75
+    return (power - low).astype(a.dtype), np.where(low, fraction + fraction, fraction)
 
 
 def _quotient(a: Array, b: Array) -> Array:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from thixo.errors import InternalError
 
 from ..instructions import Instruction, is_float, is_integer, is_signed, width
-from ..kernel import Operand
+from ..kernel import Kernel, Operand
+from ..math.binary import written
 from .emit import Function, float_bits, suffix, vector
 from .target import Target
 
@@ -75,6 +76,8 @@ class Lanes:
             return self.f.op(f"select {choice} {a}, {type} {b}, {type} {values[2]}")
         if op == "rare":
             return self._rare(one, *values)
+        if op in ("scale", "exponent", "mantissa"):
+            return self._binary(op, one.type, values)
         if op in ("and", "or", "xor"):
             return self.f.op(f"{op} {type} {a}, {b}")
         if op == "not":
@@ -95,17 +98,45 @@ class Lanes:
         if self.count > 1:
             asked = f.call(f"llvm.vector.reduce.or.v{self.count}i1", "i1", (choice, condition))
         with f.when(asked):
-            body, made = one.attribute.body, []
-            for step in body:
-                if step.op == "load":
-                    made.append(argument)
-                elif step.op == "store":
-                    made.append("")
-                    unusual = made[step.arguments[0]]
-                else:
-                    made.append(self.run(step, [body[a].type for a in step.arguments], [made[a] for a in step.arguments]))
+            unusual = self._inline(one.attribute, [argument])
             f.store(type, f.op(f"select {choice} {condition}, {type} {unusual}, {type} {usual}"), held)
         return f.load(type, held)
+
+    def _inline(self, kernel: Kernel, arguments: Sequence[str]) -> str:
+        """A kernel of registers: its one result."""
+        body, made = kernel.body, []
+        result = ""
+        for step in body:
+            values = [made[a] for a in step.arguments]
+            if step.op == "load":
+                made.append(arguments[step.attribute[0]])
+            elif step.op == "store":
+                made.append("")
+                result = values[0]
+            else:
+                made.append(self.run(step, [body[a].type for a in step.arguments], values))
+        return result
+
+    def _binary(self, op: str, name: str, values: Sequence[str]) -> str:
+        bits = self.count * width(name)
+        if not self.target.scales or self.count == 1 or bits not in (128, 256, 512):
+            return self._inline(written(op, name), values)
+        f, type = self.f, self.type(name)
+        kind = f"{'ps' if name == 'f32' else 'pd'}.{bits}"
+        every = (f"i{max(8, self.count)}", "-1")
+        plain = [("i32", "4")] if bits == 512 else []  # rounding as usual
+        intrinsic = "llvm.x86.avx512.mask."
+        if op == "scale":
+            return f.call(f"{intrinsic}scalef.{kind}", type, (type, values[0]), (type, values[1]),
+                          (type, "zeroinitializer"), every, *plain)  # fmt: skip
+
+        def power(of: str) -> str:
+            return f.call(f"{intrinsic}getexp.{kind}", type, (type, of), (type, "zeroinitializer"), every, *plain)
+
+        # 3 asks for 3/4 to 3/2; the exponent counts from 1 to 2
+        fraction = f.call(f"{intrinsic}getmant.{kind}", type, (type, values[0]), ("i32", "3"),
+                          (type, "zeroinitializer"), every, *plain)  # fmt: skip
+        return fraction if op == "mantissa" else f.op(f"fsub {type} {power(values[0])}, {power(fraction)}")
 
     def _compare(self, op: str, type: str, a: str, b: str) -> str:
         if is_float(type):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..builder import Builder, Value
 from .coefficients import LOG2_E, TABLES
-from .exponentials import exp_pieces, remainder, scaled, small_expm1, whole_powers
+from .exponentials import exp_pieces, remainder, small_expm1, whole_powers
 from .formats import at_most, format_of, polynomial, sign_of, with_sign
 
 # From here erf rounds to 1, and erfc to 0; the fits go as far.
@@ -31,7 +31,7 @@ def erfc(b: Builder, x: Value) -> Value:
     size = at_most(b, abs(x), GONE[x.type])
     square = size * size
     lost = b.fma(size, size, -square)
-    p, held = exp_pieces(b, -square)
+    p, n = exp_pieces(b, -square)
     u = (size + size) / (size + 2.0)
     uq = polynomial(b, u - 1.0, TABLES[ERFC[x.type]][x.type]) * u
     p = b.fma(p, -lost, p)
@@ -39,5 +39,5 @@ def erfc(b: Builder, x: Value) -> Value:
     small = size < 0.5
     twice = size + size
     quotient = b.select(small, twice - uq, b.fma(p, uq, p)) / (twice + 1.0)
-    y = scaled(b, b.select(small, b.fma(-p, quotient, p), quotient), held)
+    y = b.emit("scale", b.select(small, b.fma(-p, quotient, p), quotient), n)
     return b.select(x < 0.0, 2.0 - y, y)

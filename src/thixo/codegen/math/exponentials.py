@@ -1,7 +1,7 @@
 """exp, exp2, expm1.
 
-x = n log 2 + r with |r| <= log(2)/2; a polynomial gives exp(r), and 2^n is put together from bits. n is found by
-adding a large number, whose low bits then hold it.
+x = n log 2 + r with |r| <= log(2)/2; a polynomial gives exp(r). n is found by adding a large number, whose
+low bits then hold it.
 """
 
 from __future__ import annotations
@@ -33,40 +33,27 @@ def remainder(b: Builder, x: Value, n: Value) -> Value:
     return b.fma(n, -low, b.fma(n, -high, x))
 
 
-def scaled(b: Builder, p: Value, held: Value) -> Value:
-    """P times 2^n, where n plus twice the bias is in the low bits of `held`.
-
-    In two factors, each of half the exponent, so that n may exceed the range of a float, and a subnormal result
-    is rounded once.
-    """
-    f = format_of(p)
-    bits = held.bits(f.whole)
-    half = (bits >> 1) << f.fraction
-    rest = (bits << f.fraction) - half
-    return p * half.bits(p.type) * rest.bits(p.type)
-
-
 def exp_pieces(b: Builder, x: Value) -> tuple[Value, Value]:
-    """exp(r), and n held for `scaled`; x must be within the limits."""
-    n, held = whole_powers(b, x, LOG2_E[x.type][0], 2 * format_of(x).bias)
+    """exp(r), and n; x must be within the limits."""
+    n, _ = whole_powers(b, x, LOG2_E[x.type][0], 0)
     r = remainder(b, x, n)
     q = polynomial(b, r, TABLES["EXP"][x.type])
-    return b.fma(b.fma(q, r, 1.0), r, 1.0), held
+    return b.fma(b.fma(q, r, 1.0), r, 1.0), n
 
 
 def exp(b: Builder, x: Value) -> Value:
     """E to the power of x."""
     x = at_most(b, at_least(b, x, LOWEST[x.type]), HIGHEST[x.type])
-    return scaled(b, *exp_pieces(b, x))
+    return b.emit("scale", *exp_pieces(b, x))
 
 
 def exp2(b: Builder, x: Value) -> Value:
     """2 to the power of x."""
     x = at_most(b, at_least(b, x, LOWEST2[x.type]), HIGHEST2[x.type])
-    magic = format_of(x).magic + 2 * format_of(x).bias
-    held = x + magic
-    r = x - (held - magic)
-    return scaled(b, b.fma(polynomial(b, r, TABLES["EXP2"][x.type]), r, 1.0), held)
+    magic = format_of(x).magic
+    n = (x + magic) - magic
+    r = x - n
+    return b.emit("scale", b.fma(polynomial(b, r, TABLES["EXP2"][x.type]), r, 1.0), n)
 
 
 def small_expm1(b: Builder, r: Value) -> Value:

@@ -1,6 +1,6 @@
 """log, log2, log10, log1p.
 
-x = 2^k (1 + f) with 1/sqrt(2) <= 1 + f < sqrt(2), by the bits; then a polynomial in f.
+x = 2^k (1 + f) with 3/4 <= 1 + f < 3/2; then a polynomial in f.
 """
 
 from __future__ import annotations
@@ -9,20 +9,12 @@ from ..builder import Builder, Value
 from .coefficients import LN2, LOG10_2, TABLES
 from .formats import INF, NAN, format_of, polynomial
 
-ROOT_HALF = 0.7071067811865476
+LEAST = 0.75  # 1 + f
 
 
 def split(b: Builder, x: Value) -> tuple[Value, Value]:
-    """K as a float, and f, of a number that is positive and finite; subnormal ones are scaled up first."""
-    f = format_of(x)
-    small = x < f.smallest
-    x = b.select(small, x * 2.0**f.fraction, x)
-    bits = x.bits(f.whole)
-    above = bits - b.constant(f.bits(ROOT_HALF), f.whole)
-    k = (above >> f.fraction).cast(x.type)
-    k = k - b.select(small, b.constant(f.fraction, x.type), b.constant(0.0, x.type))
-    mantissa = (bits - (above & b.constant(-1 << f.fraction, f.whole))).bits(x.type)
-    return k, mantissa - 1.0
+    """K as a float, and f, of a number that is positive and finite."""
+    return b.emit("exponent", x), b.emit("mantissa", x) - 1.0
 
 
 def ends(b: Builder, x: Value, y: Value) -> Value:
@@ -63,7 +55,7 @@ def log1p(b: Builder, x: Value) -> Value:
     """log(1 + x). K is that of the rounded sum; f = (1 + x) 2^-k - 1 comes from x itself, rounded once."""
     f = format_of(x)
     total = x + 1.0
-    above = total.bits(f.whole) - b.constant(f.bits(ROOT_HALF), f.whole)
+    above = total.bits(f.whole) - b.constant(f.bits(LEAST), f.whole)
     k = (above >> f.fraction).cast(x.type)
     # 4 * 2^-k, which is normal for each k; x / 4 is exact, for smaller ones are handled below
     power = b.constant(f.bits(4.0), f.whole) - (above & b.constant(-1 << f.fraction, f.whole))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..builder import Builder, Value
 from .coefficients import LOG2_E_TWICE, TABLES, THIRD
-from .exponentials import scaled
 from .formats import INF, NAN, at_least, at_most, flipped, format_of, polynomial, sign_of, with_sign
 from .logarithms import split
 
@@ -48,10 +47,9 @@ def _in_two_parts(b: Builder, size: Value, y: Value) -> Value:
     # Beyond the range of exponents `rest` may be no number.
     rest = b.select(abs(product) < 1100.0, rest, b.constant(0.0, y.type))
     product = at_most(b, at_least(b, product, -1100.0), 1100.0)
-    magic = format_of(y).magic + 2 * format_of(y).bias
-    held = product + magic
-    r = (product - (held - magic)) + rest
-    return scaled(b, b.fma(polynomial(b, r, TABLES["EXP2"]["f64"]), r, 1.0), held)
+    n = b.emit("rint", product)
+    r = (product - n) + rest
+    return b.emit("scale", b.fma(polynomial(b, r, TABLES["EXP2"]["f64"]), r, 1.0), n)
 
 
 def log2_parts(b: Builder, x: Value) -> tuple[Value, Value]:
