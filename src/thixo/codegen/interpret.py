@@ -158,7 +158,7 @@ def _fma(a: Array, b: Array, c: Array) -> Array:
     plain = a * b + c
     sizes = [np.abs(a), np.abs(b), np.abs(c)]
     if all(np.all((x > 1e-60) & (x < 1e60)) for x in sizes):
-        return _fma_near_one(a, b, c, False)
+        return _fma_near_one(a, b, c, 0.0)
     # Elsewhere the product is brought near one first, and the sum put back after.
     (fa, ea), (fb, eb) = np.frexp(a), np.frexp(b)
     power = ea + eb
@@ -166,20 +166,24 @@ def _fma(a: Array, b: Array, c: Array) -> Array:
     moved = np.where((np.abs(moved) < 1e-90) & (c != 0), np.copysign(1e-90, c), moved)
     far = np.abs(moved) > 1e90  # the product is nothing beside it
     moved = np.where(far, 1.0, moved)
-    near = _fma_near_one(fa, fb, moved, False)
-    low = np.frexp(near)[1] + power < -1020  # subnormal in the end, and rounded only then
-    near = np.where(low, _fma_near_one(fa, fb, moved, True), near)
+    near = _fma_near_one(fa, fb, moved, 0.0)
+    # Below the normal numbers the last bit that counts is that of the smallest: the last one of `grain`.
+    subnormal = np.frexp(near)[1] + power < -1021
+    grain = np.copysign(np.ldexp(2.0**52, -1074 - np.maximum(power, -1500)), near)
+    near = np.where(subnormal, _fma_near_one(fa, fb, moved, grain), near)
     exact = np.where(far, c, np.ldexp(near, power))
     usual = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0)
     return np.where(usual, exact, plain)
 
 
-def _fma_near_one(a: Array, b: Array, c: Array, odd: bool) -> Array:
+def _fma_near_one(a: Array, b: Array, c: Array, grain: Array) -> Array:
+    """With parts below the last bit of `grain` rounded away, if it is not 0."""
     product, rest = _two_product(a, b)
     middle, low = _two_sum(c, rest)
     high, lost = _two_sum(product, middle)
     tail = _odd_sum(low, lost)
-    return _odd_sum(high, tail) if odd else high + tail
+    total, left = _two_sum(grain, high)
+    return (total + _odd_sum(left, tail)) - grain
 
 
 def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
