@@ -84,7 +84,7 @@ FUNCTIONS: dict[str, int] = {
     **dict.fromkeys(
         "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh "
         "atanh erf erfc".split(), 1),  # fmt: skip
-    **dict.fromkeys("pow atan2 hypot fmod nextafter".split(), 2),
+    **dict.fromkeys("pow atan2 hypot nextafter".split(), 2),
 }
 KINDS |= {name: Kind(count, _FLOAT) for name, count in FUNCTIONS.items()}
 

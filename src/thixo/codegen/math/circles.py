@@ -13,7 +13,7 @@ from ..builder import Builder, Value
 from ..instructions import width
 from ..kernel import Kernel
 from .coefficients import PI, TABLES
-from .formats import alone, flipped, format_of, polynomial, rarely
+from .formats import alone, at_least, at_most, flipped, format_of, polynomial, rarely
 from .turns import turned
 
 # Up to here the quotient by pi is known well enough.
@@ -51,6 +51,7 @@ def _sin(b: Builder, r: Value, n: Value) -> Value:
     """sin(r) (-1)^n."""
     square = r * r
     y = b.fma(polynomial(b, square, TABLES["SIN"][r.type]) * square, r, r)
+    y = at_most(b, at_least(b, y, -1.0), 1.0)  # rounding may lead beyond
     return flipped(b, y, n << width(n.type) - 1)
 
 

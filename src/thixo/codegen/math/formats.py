@@ -56,18 +56,19 @@ def format_of(x: Value) -> Format:
 
 
 def polynomial(b: Builder, x: Value, coefficients: Sequence[float], square: Value | None = None) -> Value:
-    """By Horner's rule; long ones in blocks of eight coefficients, which run side by side and are as accurate."""
-    blocks = [coefficients[i : i + 8] for i in range(0, len(coefficients), 8)]
-    if len(blocks) > 1 and len(blocks[-1]) < 5:
+    """By Horner's rule; long ones in blocks of coefficients, which run side by side and are as accurate."""
+    size = 4 if len(coefficients) <= 12 else 8
+    blocks = [coefficients[i : i + size] for i in range(0, len(coefficients), size)]
+    if len(blocks) > 1 and len(blocks[-1]) <= size // 2:
         last = blocks.pop()
         blocks[-1] = [*blocks[-1], *last]
     value = _horner(b, x, blocks.pop())
     if blocks:
-        square = x * x if square is None else square
-        fourth = square * square
-        eighth = fourth * fourth
+        power = x * x if square is None else square
+        for _ in range(size.bit_length() - 2):
+            power = power * power
         for block in reversed(blocks):
-            value = b.fma(value, eighth, _horner(b, x, block))
+            value = b.fma(value, power, _horner(b, x, block))
     return value
 
 

@@ -1,0 +1,214 @@
+"""The mathematical functions, written out, against mpmath and against what IEEE 754 says of special values."""
+
+import functools
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from thixo.codegen.builder import Builder
+from thixo.codegen.expand import expand
+from thixo.codegen.instructions import FUNCTIONS
+from thixo.codegen.interpret import interpret
+from thixo.codegen.kernel import Kernel, Operand
+
+FLOAT = {"f32": np.float32, "f64": np.float64}
+WHOLE = {"f32": np.int32, "f64": np.int64}
+ONE = [name for name, count in FUNCTIONS.items() if count == 1]
+BOUND = 4.0  # ulp; docs/numerics.md says what was seen
+INF, NAN = math.inf, math.nan
+
+
+@functools.cache
+def kernel(name, type):
+    count = FUNCTIONS[name]
+    b = Builder()
+    b.store(count, b.function(name, *(b.load(i, type) for i in range(count))))
+    return expand(Kernel((*[Operand(type)] * count, Operand(type, written=True)), tuple(b.instructions)))
+
+
+def run(name, type, *arguments):
+    arrays = [np.asarray(a, FLOAT[type]).reshape(1, -1) for a in arguments]
+    result = np.empty_like(arrays[0])
+    interpret(kernel(name, type), [*arrays, result])
+    return result[0]
+
+
+def places(type, count, seed):
+    """Numbers of all sizes, ordinary ones, ones near 1 and near multiples of pi / 2, subnormal ones."""
+    rng, dtype, whole = np.random.default_rng(seed), FLOAT[type], WHOLE[type]
+    limits = np.iinfo(whole)
+    near = np.ldexp(rng.uniform(0.5, 1, count), rng.integers(-30, 1, count))
+    subnormal = rng.integers(1, 1 << np.finfo(dtype).nmant, count // 4).astype(whole).view(dtype)
+    return np.concatenate([
+        rng.integers(limits.min, limits.max, count, dtype=whole).view(dtype),
+        *(np.asarray(part, dtype) for part in (
+            rng.standard_normal(count), rng.standard_normal(count) * 30, rng.standard_normal(count) * 1000,
+            near, -near, 1 + near * rng.choice([-1, 1], count),
+            rng.integers(-2000, 2000, count) * (math.pi / 2), subnormal, -subnormal)),
+    ])  # fmt: skip
+
+
+def exact(name, x):
+    """The value at a finite x, or None where there is no real one."""
+    x = mp.mpf(float(x))
+    domain = {
+        "log": x > 0, "log2": x > 0, "log10": x > 0, "log1p": x > -1, "asin": abs(x) <= 1, "acos": abs(x) <= 1,
+        "acosh": x >= 1, "atanh": abs(x) < 1,
+    }  # fmt: skip
+    if not domain.get(name, True):
+        return None
+    if name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "erf", "erfc") and abs(x) > 3000:
+        x = mp.sign(x) * 3000
+    digits = 1300 if name in ("sin", "cos", "tan") or abs(x) < 1e-20 else 200
+    with mp.workprec(digits):
+        if name == "exp2":
+            return mp.power(2, x)
+        if name in ("log2", "log10"):
+            return mp.log(x) / mp.log(int(name[3:]))
+        return +getattr(mp, name)(x)
+
+
+def distance(value, got, type):
+    """In units of the last place, of the exact value or of the smallest number; inf where it is no number."""
+    info = np.finfo(FLOAT[type])
+    if not np.isfinite(got):
+        fits = abs(value) <= mp.mpf(float(info.max)) * (1 + mp.mpf(2) ** (-info.nmant - 3))
+        return INF if np.isnan(got) or fits or (got > 0) != (value > 0) else 0.0
+    power = info.minexp if value == 0 else max(int(mp.floor(mp.log(abs(value), 2))), info.minexp)
+    return float(abs(mp.mpf(float(got)) - value) / mp.mpf(2) ** (power - info.nmant))
+
+
+@pytest.mark.parametrize("type", FLOAT)
+@pytest.mark.parametrize("name", ONE)
+def test_within_its_bound_of_the_exact_value(name, type):
+    xs = places(type, 40, seed=len(name))
+    xs = xs[np.isfinite(xs)]
+    for x, got in zip(xs, run(name, type, xs), strict=True):
+        value = exact(name, x)
+        if value is None:
+            assert np.isnan(got) or np.isinf(got), (x, got)
+        else:
+            assert distance(value, got, type) <= BOUND, (x, got)
+
+
+NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+
+
+@pytest.mark.parametrize("name", [n for n in ONE if n not in ("erf", "erfc")])
+def test_float32_everywhere_as_float64_has_it(name):
+    xs = np.arange(-(2**31), 2**31, 44449, dtype=np.int64).astype(np.int32).view(np.float32)
+    with np.errstate(all="ignore"):
+        value = getattr(np, NUMPY.get(name, name))(xs.astype(np.float64))
+        rounded, got = value.astype(np.float32), run(name, "f32", xs)
+        assert np.array_equal(np.isnan(rounded), np.isnan(got))
+        off = np.abs(got.astype(np.float64) - value) / np.spacing(np.abs(rounded).astype(np.float32)).astype(np.float64)
+    assert np.array_equal(np.isinf(got), np.isinf(rounded))
+    assert np.max(off[np.isfinite(rounded)], initial=0) <= BOUND
+
+
+# argument and result; the sign of zero counts
+SPECIAL = {
+    "exp": {0.0: 1, -INF: 0.0, INF: INF, 1000: INF, -1000: 0.0},
+    "exp2": {0.0: 1, -INF: 0.0, INF: INF, 3: 8, -2: 0.25, 2000: INF, -2000: 0.0},
+    "expm1": {0.0: 0.0, -0.0: -0.0, -INF: -1, INF: INF, -100: -1},
+    "log": {0.0: -INF, -0.0: -INF, 1: 0.0, INF: INF, -1: NAN, -INF: NAN},
+    "log2": {0.0: -INF, 1: 0.0, 8: 3, 0.125: -3, INF: INF, -1: NAN},
+    "log10": {0.0: -INF, 1: 0.0, 10: 1, 1000: 3, 1e10: 10, INF: INF, -1: NAN},
+    "log1p": {0.0: 0.0, -0.0: -0.0, -1: -INF, INF: INF, -2: NAN},
+    "sin": {0.0: 0.0, -0.0: -0.0, INF: NAN, -INF: NAN},
+    "cos": {0.0: 1, -0.0: 1, INF: NAN, -INF: NAN},
+    "tan": {0.0: 0.0, -0.0: -0.0, INF: NAN, -INF: NAN},
+    "asin": {0.0: 0.0, -0.0: -0.0, 1.5: NAN, -1.5: NAN, INF: NAN},
+    "acos": {1: 0.0, 1.5: NAN, -1.5: NAN, INF: NAN},
+    "atan": {0.0: 0.0, -0.0: -0.0},
+    "sinh": {0.0: 0.0, -0.0: -0.0, INF: INF, -INF: -INF},
+    "cosh": {0.0: 1, INF: INF, -INF: INF},
+    "tanh": {0.0: 0.0, -0.0: -0.0, INF: 1, -INF: -1, 100: 1},
+    "asinh": {0.0: 0.0, -0.0: -0.0, INF: INF, -INF: -INF},
+    "acosh": {1: 0.0, INF: INF, 0.5: NAN, -5: NAN, -INF: NAN},
+    "atanh": {0.0: 0.0, -0.0: -0.0, 1: INF, -1: -INF, 2: NAN, -2: NAN, INF: NAN},
+    "erf": {0.0: 0.0, -0.0: -0.0, INF: 1, -INF: -1},
+    "erfc": {0.0: 1, INF: 0.0, -INF: 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("type", FLOAT)
+@pytest.mark.parametrize("name", ONE)
+def test_special_values(name, type):
+    # -0.0 and 0.0 are one key of a dict, so the odd functions are asked again
+    pairs = [*SPECIAL[name].items(), (NAN, NAN)]
+    if name in ("expm1", "log1p", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf"):
+        pairs = [p for p in pairs if p[0] != 0] + [(0.0, 0.0), (-0.0, -0.0)]
+    got = run(name, type, [x for x, _ in pairs])
+    for (x, value), y in zip(pairs, got, strict=True):
+        same = np.isnan(y) if np.isnan(value) else y == value and np.signbit(y) == np.signbit(value)
+        assert same, (name, x, y)
+
+
+@pytest.mark.parametrize("type", FLOAT)
+@pytest.mark.parametrize("name", ["sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p"])
+def test_tiny_arguments_are_their_own_values(name, type):
+    tiny = np.finfo(FLOAT[type]).smallest_subnormal * np.array([1, 2, 3, 5, 1001], FLOAT[type])
+    assert np.array_equal(run(name, type, tiny), tiny)
+    assert np.array_equal(run(name, type, -tiny), -tiny)
+
+
+@pytest.mark.parametrize("type", FLOAT)
+def test_sine_and_cosine_stay_within_one(type):
+    xs = places(type, 2000, seed=3)
+    for name in ("sin", "cos"):
+        got = run(name, type, xs[np.isfinite(xs)])
+        assert np.all(np.abs(got) <= 1)
+
+
+def all_pairs(type):
+    info = np.finfo(FLOAT[type])
+    some = [0.0, -0.0, INF, -INF, NAN, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 2.5, -2.5, 1e5, 2.0**53,
+            info.max, -info.max, info.tiny, info.smallest_subnormal, -info.smallest_subnormal,
+            1 + info.eps, 1 - info.eps]  # fmt: skip
+    xs, ys = np.meshgrid(np.array(some, FLOAT[type]), np.array(some, FLOAT[type]))
+    return xs.ravel(), ys.ravel()
+
+
+@pytest.mark.parametrize("type", FLOAT)
+@pytest.mark.parametrize("name", ["pow", "atan2", "hypot", "nextafter"])
+def test_special_values_of_two_arguments(name, type):
+    xs, ys = all_pairs(type)
+    reference = {"pow": np.power, "atan2": np.arctan2, "hypot": np.hypot, "nextafter": np.nextafter}[name]
+    with np.errstate(all="ignore"):
+        if name == "nextafter":
+            value = reference(xs, ys)
+        else:
+            value = reference(xs.astype(np.float64), ys.astype(np.float64)).astype(FLOAT[type])
+        got = run(name, type, xs, ys)
+        near = np.abs(got - value) <= (0 if name == "nextafter" else 2) * np.spacing(np.abs(value))
+    same = (got == value) | (np.isnan(got) & np.isnan(value)) | (near & np.isfinite(value))
+    same &= np.isnan(value) | (np.signbit(got) == np.signbit(value))
+    assert np.all(same), list(zip(xs[~same], ys[~same], got[~same], value[~same], strict=True))[:5]
+
+
+@pytest.mark.parametrize("type", FLOAT)
+@pytest.mark.parametrize("name", ["pow", "atan2", "hypot"])
+def test_two_arguments_within_their_bound(name, type):
+    rng, dtype = np.random.default_rng(5), FLOAT[type]
+    limits = np.iinfo(WHOLE[type])
+    count = 150
+    xs = rng.integers(limits.min, limits.max, count, dtype=WHOLE[type]).view(dtype)
+    xs[::2] = rng.standard_normal(len(xs[::2]))
+    with np.errstate(all="ignore"):
+        if name == "pow":
+            xs = np.abs(xs)
+            reach = np.finfo(dtype).maxexp / np.abs(np.log2(np.where(xs > 0, xs, 2).astype(np.float64)))
+            ys = (rng.uniform(-1.05, 1.02, count) * reach).astype(dtype)
+            ys[::4] = rng.standard_normal(len(ys[::4])) * 4
+        else:
+            ys = (xs * rng.standard_normal(count)).astype(dtype)
+    usual = np.isfinite(xs) & np.isfinite(ys) & (xs != 0)
+    xs, ys = xs[usual], ys[usual]
+    for x, y, got in zip(xs, ys, run(name, type, xs, ys), strict=True):
+        a, b = mp.mpf(float(x)), mp.mpf(float(y))
+        with mp.workprec(300):
+            value = {"pow": mp.power, "atan2": mp.atan2, "hypot": mp.hypot}[name](a, b)
+        assert distance(value, got, type) <= BOUND, (x, y, got)
