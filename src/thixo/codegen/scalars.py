@@ -6,6 +6,7 @@ is a `Pair` of them. What cannot be written as straight-line code raises `NotLow
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .builder import Builder, NotLowered, Value
@@ -334,6 +335,8 @@ class KernelScalars:
         return self.b.function("pow", x, y)
 
     def special(self, name: str, x: Scalar, y: Scalar | None = None) -> Value:
+        if name == "ndtr":  # the argument is rounded: far out on the left that costs digits (docs/numerics.md)
+            return 0.5 * self.b.function("erfc", _real(x, name) * -math.sqrt(0.5))
         if name not in ("erf", "erfc") or y is not None:
             raise NotLowered(f"the special function {name}")
         return self.b.function(name, _real(x, name))

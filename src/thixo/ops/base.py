@@ -122,7 +122,7 @@ def _declare(cls: type[Op]) -> None:
     where = f"operator {cls.sig.name}"
     if not cls.__doc__ or cls.__doc__ == cls.__base__.__doc__:
         raise DeclarationError(f"{where} has no docstring")
-    rules = _rules(cls)
+    rules = gradient_rules(cls)
     for part in cls.required:
         if part == "vjp" and rules:
             continue
@@ -193,7 +193,7 @@ def inplace_operator(cls: type[Op]) -> Any:
         outputs=(first.name + "!",),
         text=cls.sig.text.replace(cls.sig.name + "(", cls.sig.name + "_(", 1),
     )
-    return _operator(cls, sig, "inplace", _rules(cls))
+    return _operator(cls, sig, "inplace", gradient_rules(cls))
 
 
 def _native_param(p: Param) -> tuple[Any, ...]:
@@ -211,7 +211,7 @@ def _promotes(cls: type[Op], sig: Signature) -> tuple[int, ...]:
 # ---- gradient rules: a rule's own argument names say what the tape must keep
 
 
-def _rules(cls: type[Op]) -> tuple[Any, ...]:
+def gradient_rules(cls: type[Op]) -> tuple[Any, ...]:
     """(function, inputs it serves, where each argument comes from) for each gradient rule."""
     sig = cls.sig
     rules = []
@@ -298,6 +298,17 @@ def _find_kernel(*arguments: Any) -> Any:
     return kernels.find_pointwise(*arguments)
 
 
+def _find_rule(*arguments: Any) -> Any:
+    from thixo.runtime import rules
+
+    return rules.find_rule(*arguments)
+
+
 _core.configure(
-    spec=Spec, load=find_operator, run_kernel=_run_kernel, run_scalar=_run_scalar, find_kernel=_find_kernel
+    spec=Spec,
+    load=find_operator,
+    run_kernel=_run_kernel,
+    run_scalar=_run_scalar,
+    find_kernel=_find_kernel,
+    find_rule=_find_rule,
 )

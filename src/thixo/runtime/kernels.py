@@ -24,6 +24,7 @@ from . import cache
 ABSENT, PROMOTED, DEFAULT, NUMERIC, FIXED, OTHER_DTYPE = range(6)
 
 _loading = threading.Lock()
+_addresses: dict[str, int] = {}  # of the kernels in this process
 
 
 def find_pointwise(
@@ -86,7 +87,9 @@ def address(kernel: Kernel) -> int | None:
     """Where its machine code is in this process; None if this machine cannot make any."""
     try:
         with _loading:
-            return _address(kernel)
+            if kernel.key not in _addresses:
+                _addresses[kernel.key] = _address(kernel)
+            return _addresses[kernel.key]
     except ImportError as error:
         _say_once(f"kernels cannot be compiled ({error}); operators run on NumPy, slower")
         return None

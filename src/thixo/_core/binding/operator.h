@@ -73,6 +73,7 @@ struct Operator {
   // First level: device and layout (one of them so far: the CPU, strided); second level: dtype.
   mutable std::array<Kernel, kDTypes> plain{};  // pointwise, every argument but the operands at its default
   mutable std::deque<Variant> variants;         // found so far; they stay where they are
+  mutable std::shared_ptr<struct FusedRules> fused_rules;  // see fused_rules.cpp
   bool has_loops = false;                       // some of `plain` are there from the start
   bool copies = false;
   bool is_part = false;  // a view of distinct elements of its input, by numbers alone
@@ -124,6 +125,17 @@ void finish_record(const Ref<Node>& node, const Operator& op, const Results& res
 void visit_node(Node* node, visitproc visit, void* arg, int& status);
 void visit_function_node(Node* node, visitproc visit, void* arg, int& status);
 Object saved_of(Node* node);  // for people who walk the graph
+
+// What gradient rules get: a tensor, or a value. Borrowed.
+struct RuleInput {
+  RuleArgument what;
+  Tensor* tensor;
+  PyObject* object;
+};
+using RuleInputs = SmallVector<RuleInput, 4>;
+// The gradients of a pointwise operator's parameters (`needed`: a bit each) by one kernel; false: run the rules themselves.
+bool apply_fused(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs,
+                 SmallVector<std::pair<int, Ref<Tensor>>, 2>& out);
 
 NativeCall find_native(const std::string& name);
 NativeCall find_native_creation(const std::string& name);

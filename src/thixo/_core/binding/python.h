@@ -100,6 +100,7 @@ struct Known {
   PyObject* run_kernel = nullptr;  // (kernel, arrays...) -> arrays
   PyObject* run_scalar = nullptr;  // (scalar function, arrays...) -> array
   PyObject* find_kernel = nullptr;  // (declaration, dtype, states, arguments) -> see pointwise.cpp
+  PyObject* find_rule = nullptr;    // (declaration, active, needed, arguments) -> see fused_rules.cpp
   PyObject* lead_error = nullptr;  // (error, name the user wrote, name, full name) -> error
   std::string package;           // folder of the package: frames in it are not the user's
 };

@@ -113,11 +113,36 @@ struct RuleNode final : Node {
       if (edges[e].node) out[e] = gradient_from(PySequence_Fast_GET_ITEM(fast.get(), e - from));
   }
 
+  // The rules in one kernel, where they are pointwise and nobody asks for gradients of gradients.
+  bool apply_as_kernel(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) {
+    if (op->base_kind != OpKind::Pointwise || modes.grad || !gradients[0] || gradients[0]->symbolic()) return false;
+    uint64_t needed = 0;
+    for (size_t i = 0, e = 0; i < op->params.size(); ++i)
+      if (op->params[i].kind == Kind::Tensor || op->params[i].kind == Kind::Operand)
+        needed |= uint64_t(bool(edges[e++].node)) << i;
+    RuleInputs inputs;
+    inputs.push_back({{From::Grad, 0}, gradients[0].get(), nullptr});
+    SmallVector<Ref<Tensor>, 4> held;
+    for (Kept& k : kept) {
+      if (k.is_list || k.what.from == From::Type) return false;
+      if (!k.object) held.push_back(unpack(k.saved, this));
+      inputs.push_back({k.what, k.object ? nullptr : held.back().get(), k.object.get()});
+    }
+    for (const Rule& rule : op->rules)
+      for (RuleArgument a : rule.arguments)
+        if (a.from == From::Needs) return false;
+    SmallVector<std::pair<int, Ref<Tensor>>, 2> made;
+    if (!apply_fused(*op, active, needed, inputs, made)) return false;
+    for (auto& [param, gradient] : made) out[edges_of(param).first] = std::move(gradient);
+    return true;
+  }
+
   void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
     if (released)
       fail(ErrorKind::Autograd,
            "backward: the graph was already freed by an earlier backward (at " + name() +
                "); pass retain_graph=True to the first backward if you need two");
+    if (apply_as_kernel(gradients, out)) return;
     for (size_t r = 0; r < op->rules.size(); ++r) {
       if (!(active >> r & 1)) continue;
       const Rule& rule = op->rules[r];
