@@ -29,6 +29,10 @@ NUMBER = "number"  # stands for an argument that is a number, passed when the ke
 class RowScalars(KernelScalars):
     """`k` for a kernel over rows."""
 
+    def __init__(self, builder: Builder, operands: list[Operand]) -> None:
+        super().__init__(builder)
+        self.operands = operands
+
     def reduce_sum(self, x: Scalar) -> Scalar:
         """The sum along the row; of integers and bool in 64 bits, which wrap."""
         return self._total("add", x)
@@ -75,6 +79,10 @@ class RowScalars(KernelScalars):
         """The position along the row, 32 bits."""
         return self.b.index("i32")
 
+    def is_uniform(self, x: Value) -> bool:
+        """Whether it is one for each row."""
+        return not _varying(self.b, self.operands)[x.number]
+
     def wide(self, x: Scalar) -> Scalar:
         """In double precision."""
         if isinstance(x, Pair):
@@ -109,7 +117,7 @@ def lower_rows(declaration: Any, arguments: Sequence[Any], results: Sequence[str
         if argument == NUMBER:
             values[at] = _load(builder, operands, Operand("f64", "one"))
             values[at].weak = True
-    made = declaration.rows(RowScalars(builder), *values)
+    made = declaration.rows(RowScalars(builder, operands), *values)
     made = made if isinstance(made, tuple) else (made,)
     if len(made) != len(results):
         raise NotLowered(f"{len(made)} results where the operator has {len(results)}")

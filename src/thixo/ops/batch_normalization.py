@@ -34,23 +34,28 @@ def _check_statistics(op: str, input: Any, mean: Any, var: Any, needed: bool) ->
 
 def _batch_norm(
     op: str, input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool,
-    momentum: float, eps: float,
+    momentum: float, eps: float, statistics: bool = False,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     _check_statistics(op, input, running_mean, running_var, needed=not training)
     check_parameter(op, "weight", weight, (input.shape[1],))
     check_parameter(op, "bias", bias, (input.shape[1],))
-    x, shape = widened(input), per_channel(input)
+    shape = per_channel(input)
     axes = (0, *range(2, input.ndim))
     if training:
         count = numel(input.shape[d] for d in axes)
-        y, mean, var = tx.nn.functional.standardize(x, axes, eps)
+        if statistics:  # with gradients of their own
+            y, mean, var = tx.nn.functional.standardize(widened(input), axes, eps)
+            y = affine(y, widened(weight), widened(bias), shape).to(input.dtype)
+        else:
+            weight, bias = (None if p is None else p.reshape(shape) for p in (weight, bias))
+            y, mean, _, var = tx.nn.functional.scaled_standardize(input, weight, bias, axes, eps)
         mean, var = mean.reshape(input.shape[1]), var.reshape(input.shape[1])
         _keep(running_mean, mean, momentum)
         if running_var is not None:
             _keep(running_var, _unbiased(var.detach(), count), momentum)
-    else:
-        mean, var = widened(running_mean), widened(running_var)
-        y = (x - mean.reshape(shape)) * tx.rsqrt(var + eps).reshape(shape)
+        return y, mean, var
+    mean, var = widened(running_mean), widened(running_var)
+    y = (widened(input) - mean.reshape(shape)) * tx.rsqrt(var + eps).reshape(shape)
     y = affine(y, widened(weight), widened(bias), shape)
     return y.to(input.dtype), mean, var
 
@@ -181,6 +186,7 @@ class NativeBatchNorm(Composite):
             training,
             momentum,
             eps,
+            statistics=True,
         )
         if not training:
             return y, mean.new_zeros((0,)), mean.new_zeros((0,))

@@ -44,13 +44,23 @@ def _check_weight(op: str, weight: Any, classes: Any) -> None:
         )
 
 
-def _nll(op: str, scores: Any, target: Any, weight: Any, ignore_index: int) -> tuple[Any, Any]:
-    """(loss of each sample, its weight): minus the score of the right class, 0 where ignored."""
+def _nll(
+    op: str, scores: Any, target: Any, weight: Any, ignore_index: int, raw: bool = False
+) -> tuple[Any, Any]:
+    """(loss of each sample, its weight): minus the score of the right class, 0 where ignored.
+
+    Raw scores are made logarithms of probabilities on the way, at the right class alone.
+    """
     axis = 1 if scores.ndim > 1 else 0
     ignored = target == ignore_index
     right = tx.where(ignored, 0, target.to(int64))
     try:
-        picked = scores.gather(axis, right.unsqueeze(axis)).squeeze(axis)
+        if raw:
+            picked = tx.nn.functional.log_likelihood(scores, right.unsqueeze(axis), axis)[
+                0
+            ].squeeze(axis)
+        else:
+            picked = scores.gather(axis, right.unsqueeze(axis)).squeeze(axis)
     except IndexOutOfRange:
         raise IndexOutOfRange(
             f"{op}: target holds classes {right.min().item()} to {right.max().item()}, but input is "
@@ -144,8 +154,10 @@ class CrossEntropy(Composite):
                 target = target * weight.reshape(by_class)
             return reduced(-(logs * target).sum(axis), reduction)
         _check_classes(op, input, target, weight)
-        logs = tx.log_softmax(input, axis)
-        loss, weights = _nll(op, logs, target, weight, ignore_index)
+        logs = tx.log_softmax(input, axis) if label_smoothing else None
+        loss, weights = _nll(
+            op, input if logs is None else logs, target, weight, ignore_index, logs is None
+        )
         if label_smoothing:
             every = logs if weight is None else logs * weight.reshape(by_class)
             smooth = tx.where(target == ignore_index, 0.0, -every.sum(axis))

@@ -73,7 +73,7 @@ class Amax(Op):
         return k.reduce_max(input)
 
     def vjp(g, input, y, dim, keepdim):
-        return share_ties(g, input, y, axes(dim, input.ndim, "amax"), keepdim)
+        return share_ties(g, input, y, axes(dim, input.ndim, "amax"), keepdim, True)
 
     def reference(input, dim, keepdim):
         return over_axes(input, dim, keepdim, _greatest)
@@ -111,7 +111,7 @@ class Amin(Op):
         return k.reduce_min(input)
 
     def vjp(g, input, y, dim, keepdim):
-        return share_ties(g, input, y, axes(dim, input.ndim, "amin"), keepdim)
+        return share_ties(g, input, y, axes(dim, input.ndim, "amin"), keepdim, False)
 
     def reference(input, dim, keepdim):
         return over_axes(input, dim, keepdim, _least)

@@ -104,13 +104,22 @@ def _normalized_axes(op: str, input: Any, normalized_shape: Any) -> tuple[int, .
 
 
 def _layer_norm(
-    op: str, input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float
+    op: str,
+    input: Any,
+    normalized_shape: Any,
+    weight: Any,
+    bias: Any,
+    eps: float,
+    statistics: bool = False,
 ) -> tuple[Any, Any, Any]:
     axes = _normalized_axes(op, input, normalized_shape)
     check_parameter(op, "weight", weight, tuple(normalized_shape))
     check_parameter(op, "bias", bias, tuple(normalized_shape))
-    y, mean, var = tx.nn.functional.standardize(widened(input), axes, eps)
-    return affine(y, widened(weight), widened(bias)).to(input.dtype), mean, var
+    if statistics:  # with gradients of their own
+        y, mean, var = tx.nn.functional.standardize(widened(input), axes, eps)
+        return affine(y, widened(weight), widened(bias)).to(input.dtype), mean, var
+    y, mean, _, var = tx.nn.functional.scaled_standardize(input, weight, bias, axes, eps)
+    return y, mean, var
 
 
 class LayerNorm(Composite):
@@ -181,7 +190,9 @@ class NativeLayerNorm(Composite):
     dtypes = FLOATS
 
     def compose(input, normalized_shape, weight, bias, eps):
-        y, mean, var = _layer_norm("native_layer_norm", input, normalized_shape, weight, bias, eps)
+        y, mean, var = _layer_norm(
+            "native_layer_norm", input, normalized_shape, weight, bias, eps, statistics=True
+        )
         return y, mean, tx.rsqrt(var + eps)
 
     reference = slow.native_layer_norm

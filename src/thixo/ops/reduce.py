@@ -373,7 +373,9 @@ class Logsumexp(Op):
     def vjp(g, input, y, dim, keepdim):
         dims = axes(dim, input.ndim, "logsumexp")
         g, y = keep_axes(g, dims, keepdim), keep_axes(y, dims, keepdim)
-        return g * tx.exp(input - y).conj()
+        if y.dtype.is_complex:
+            return g * tx.exp(input - y).conj()
+        return tx.logsumexp_gradient(g, input, y, dims)
 
     def reference(input, dim, keepdim):
         def direct(values):

@@ -137,12 +137,10 @@ def place(g: Any, indices: Any, shape: Shape, dim: int, keepdim: bool) -> Any:
     return tx.scatter_add(zeros(shape, g), d, indices, g)
 
 
-def share_ties(g: Any, x: Any, y: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+def share_ties(g: Any, x: Any, y: Any, dims: tuple[int, ...], keepdim: bool, largest: bool) -> Any:
     """The gradient of an extreme value, in equal parts to all elements that attain it."""
     g, y = keep_axes(g, dims, keepdim), keep_axes(y, dims, keepdim)
-    attains = tx.logical_or(tx.eq(x, y), tx.ne(x, x))  # a NaN in x is what y is
-    shares = tx.sum(attains, dims, True) if dims else attains
-    return tx.where(attains, g / shares, 0)
+    return tx.extreme_gradient(g, x, y, dims, largest)
 
 
 def shift(x: Any, dim: int, fill: float) -> Any:

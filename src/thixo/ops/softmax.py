@@ -141,7 +141,9 @@ class LogSoftmax(Op):
 
 def _gradient_infer(op, grad, output, dim):
     if tuple(grad.shape) != tuple(output.shape):
-        raise ShapeError(f"{op}: grad is {describe(grad)}, output is {describe(output)}; needs one shape")
+        raise ShapeError(
+            f"{op}: grad is {describe(grad)}, output is {describe(output)}; needs one shape"
+        )
     normalize_dim(dim, output.ndim, op)
     return Spec(tuple(output.shape), output.dtype)
 
@@ -218,7 +220,9 @@ class LogSoftmaxGradient(Op):
 
     def kernel(grad, output, dim):
         whole = np.add.reduce(_axis_last(grad, dim), axis=-1, keepdims=True)
-        return _back(_axis_last(grad, dim) - np.exp(_axis_last(output, dim)) * whole, output.ndim, dim)
+        return _back(
+            _axis_last(grad, dim) - np.exp(_axis_last(output, dim)) * whole, output.ndim, dim
+        )
 
     def rows(k, grad, output):
         return grad - k.exp(output) * k.reduce_sum(grad)
@@ -233,7 +237,9 @@ class LogSoftmaxGradient(Op):
         def one(values):
             half = len(values) // 2
             whole = math.fsum(values[:half])
-            return [a - math.exp(b) * whole for a, b in zip(values[:half], values[half:], strict=True)] * 2
+            return [
+                a - math.exp(b) * whole for a, b in zip(values[:half], values[half:], strict=True)
+            ] * 2
 
         return _of_pairs(one, grad, output, dim)
 

@@ -18,11 +18,17 @@ _CODES = {dtype.short: dtype.code for dtype in ALL}
 LAYOUTS = ("along", "across")
 
 
-def describe(declaration: Any) -> tuple[tuple[int, ...], int, int, Any]:
-    """(places of the parameters that rows are made from, of `dim`, of `dtype`, the rule for the axes)."""
+def describe(declaration: Any) -> tuple[Any, ...]:
+    """What the core needs to know of a declaration.
+
+    Places of the parameters that rows are made from, those of them whose numbers become part of the kernel, the
+    places of `dim` and `dtype`, the rule for the axes, the check of values.
+    """
     sig = declaration.sig
     places = tuple(sig.place(name) for name in parameters(declaration))
-    return places, sig.place("dim"), sig.place("dtype"), getattr(declaration, "row_axes", None)
+    fixed = tuple(sig.place(name) for name in getattr(declaration, "row_fixed", ()))
+    rules = (getattr(declaration, name, None) for name in ("row_axes", "row_check"))
+    return places, fixed, sig.place("dim"), sig.place("dtype"), *rules
 
 
 def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...]) -> Any:

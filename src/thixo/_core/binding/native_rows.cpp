@@ -1,5 +1,6 @@
 // Operators that say how a row is computed: their generated kernels are found through thixo.runtime.rows, once for
 // each kind of arguments, and run here.
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -29,9 +30,10 @@ Object runtime(const char* name) {
 }  // namespace
 
 struct RowTable {
-  std::vector<int> params;
+  std::vector<int> params, fixed;
   int dim = -1, dtype = -1;
-  Object axes;
+  Object axes, check;
+  bool is_fixed(int param) const { return std::find(fixed.begin(), fixed.end(), param) != fixed.end(); }
   std::vector<std::unique_ptr<RowVariant>> variants;
 };
 
@@ -44,9 +46,13 @@ RowTable& table_of(const Operator& op) {
   PyObject* places = PyTuple_GET_ITEM(about.get(), 0);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); ++i)
     table->params.push_back(int(PyLong_AsLong(PyTuple_GET_ITEM(places, i))));
-  table->dim = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 1)));
-  table->dtype = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 2)));
-  if (PyTuple_GET_ITEM(about.get(), 3) != Py_None) table->axes = Object::borrow(PyTuple_GET_ITEM(about.get(), 3));
+  PyObject* fixed = PyTuple_GET_ITEM(about.get(), 1);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(fixed); ++i)
+    table->fixed.push_back(int(PyLong_AsLong(PyTuple_GET_ITEM(fixed, i))));
+  table->dim = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 2)));
+  table->dtype = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 3)));
+  if (PyTuple_GET_ITEM(about.get(), 4) != Py_None) table->axes = Object::borrow(PyTuple_GET_ITEM(about.get(), 4));
+  if (PyTuple_GET_ITEM(about.get(), 5) != Py_None) table->check = Object::borrow(PyTuple_GET_ITEM(about.get(), 5));
   op.row_table = table;
   return *op.row_table;
 }
@@ -141,7 +147,8 @@ struct Call {
         key += char('0' + int(view));
         if (arguments)
           said = Object::own(Py_BuildValue("[ss]", short_name(t.dtype), kViews[int(view)]));
-      } else if ((kind == Kind::Float || kind == Kind::Scalar || kind == Kind::Int) && (PyFloat_Check(o) || PyLong_Check(o))) {
+      } else if ((kind == Kind::Float || kind == Kind::Scalar || kind == Kind::Int) && (PyFloat_Check(o) || PyLong_Check(o)) &&
+                 !table.is_fixed(table.params[i])) {
         const double number = PyFloat_AsDouble(o);
         if (number == -1.0 && PyErr_Occurred()) throw PythonError();
         if (!arguments) numbers.push_back(number);
@@ -223,6 +230,7 @@ bool evaluate_rows(const Operator& op, PyObject* const* slots, PyObject* specs, 
   }
   RowVariant& v = variant_of(call, key, results.get());
   if (!v.there) return false;
+  if (table.check) Object::own(PyObject_Vectorcall(table.check.get(), slots, op.params.size(), nullptr));
 
   const RowKernel& kernel = v.kernel;
   const int ndim = call.sizes.size();
