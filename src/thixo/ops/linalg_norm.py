@@ -107,6 +107,24 @@ class VectorNorm(Op):
                 return np.asarray(np.sqrt((wide * wide).sum(axis=dims, keepdims=keepdim)))
             return np.asarray((wide**ord).sum(axis=dims, keepdims=keepdim) ** (1.0 / ord))
 
+    row_fixed = ("ord",)
+
+    def rows(k, input, ord):
+        if ord == math.inf:
+            return k.reduce_max(k.abs(input))
+        if ord == -math.inf:
+            return k.reduce_min(k.abs(input))
+        if ord == 0:
+            return k.reduce_sum(k.truth(input))
+        if ord == 2:
+            wide = k.wide(input)
+            square = wide.re * wide.re + wide.im * wide.im if k.is_complex(wide) else wide * wide
+            return k.sqrt(k.reduce_sum(square))
+        size = k.wide(k.abs(input))
+        if ord == 1:
+            return k.reduce_sum(size)
+        return k.pow(k.reduce_sum(k.pow(size, float(ord))), 1.0 / ord)
+
     def vjp(g, input, norm, ord, dim, keepdim):
         dims = _axes("linalg.vector_norm", dim, input.ndim)
         if not keepdim:

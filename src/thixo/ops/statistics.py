@@ -73,12 +73,29 @@ def _variance(op, input, dim, unbiased, keepdim, correction):
     return np.true_divide(sums, max(size - correction, 0))
 
 
+def _row_variance(k, input, dim, unbiased, correction):
+    if correction is None:
+        unbiased = dim if isinstance(dim, bool) else unbiased
+        correction = 0.0 if unbiased is False else 1.0
+    x = k.wide(input)
+    parts = [x.re, x.im] if k.is_complex(x) else [x]
+    squares = None
+    for part in parts:
+        centred = part - k.reduce_sum(part) / k.columns()
+        square = k.reduce_sum(centred * centred)
+        squares = square if squares is None else squares + square
+    freedom = k.number(k.columns(), squares) - correction
+    return squares / k.maximum(freedom, 0.0)
+
+
 def _variance_gradient(op, g, input, dim, unbiased, keepdim, correction):
     dim, correction = _options(op, dim, unbiased, correction)
     dims = axes(dim, input.ndim, op)
     freedom = _freedom(count(input.shape, dims), correction, g.dtype)
-    centred = input - tx.mean(input, dims, True)
-    return keep_axes(g, dims, keepdim) * (centred * 2 / freedom)
+    g = keep_axes(g, dims, keepdim)
+    if input.dtype.is_complex:
+        return g * ((input - tx.mean(input, dims, True)) * 2 / freedom)
+    return tx.deviation(input, g * 2 / freedom, dims)
 
 
 def _variance_reference(op, input, dim, unbiased, keepdim, correction):
@@ -131,6 +148,12 @@ class Var(Op):
     def kernel(input, dim, unbiased, keepdim, correction):
         return _variance("var", input, dim, unbiased, keepdim, correction)
 
+    def rows(k, input, dim, unbiased, correction):
+        return _row_variance(k, input, dim, unbiased, correction)
+
+    def row_axes(input, dim, unbiased, keepdim, correction):
+        return axes(_options("var", dim, unbiased, correction)[0], input.ndim, "var")
+
     def vjp(g, input, dim, unbiased, keepdim, correction):
         return _variance_gradient("var", g, input, dim, unbiased, keepdim, correction)
 
@@ -159,6 +182,12 @@ class Std(Op):
 
     def kernel(input, dim, unbiased, keepdim, correction):
         return np.sqrt(_variance("std", input, dim, unbiased, keepdim, correction))
+
+    def rows(k, input, dim, unbiased, correction):
+        return k.sqrt(_row_variance(k, input, dim, unbiased, correction))
+
+    def row_axes(input, dim, unbiased, keepdim, correction):
+        return axes(_options("std", dim, unbiased, correction)[0], input.ndim, "std")
 
     def vjp(g, input, y, dim, unbiased, keepdim, correction):
         # Equal elements have no deviation and, as a choice, no gradient.
