@@ -1,6 +1,7 @@
 """Build the native core in place, for development: only what changed is compiled again.
 
     python tools/native.py                      build into src/thixo/_core
+    python tools/native.py --operators          also the kernels of common operators; else made on first use
     python tools/native.py --tests              also build and run the C++ tests
     python tools/native.py --sanitize address,undefined [--tests]
 
@@ -48,7 +49,8 @@ def install(folder: Path) -> None:
     They are replaced, never written over: other processes may run the old ones.
     """
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    for built in [*folder.glob("kernels-*.so"), folder / f"_native{suffix}"]:
+    libraries = [*folder.glob("kernels-*.so"), *folder.glob("operators-*.so")]
+    for built in [*libraries, folder / f"_native{suffix}"]:
         target = ROOT / "src" / "thixo" / "_core" / built.name
         if target.exists() and target.stat().st_mtime >= built.stat().st_mtime:
             continue
@@ -64,6 +66,7 @@ def main() -> None:
     parser.add_argument("--sanitize", default="", help="address,undefined and the like")
     parser.add_argument("--tests", action="store_true", help="build and run the C++ tests")
     parser.add_argument("--no-python", action="store_true", help="only the core, without binding")
+    parser.add_argument("--operators", action="store_true", help="also compile common operators' kernels")
     parser.add_argument("--keep", action="store_true", help="leave the module in the build folder")
     parser.add_argument("--jobs", default=str(os.cpu_count() or 1))
     args = parser.parse_args()
@@ -73,6 +76,7 @@ def main() -> None:
     configure(
         folder,
         [
+            f"-DTHIXO_OPERATORS={'ON' if args.operators else 'OFF'}",
             f"-DTHIXO_SANITIZE={args.sanitize}",
             f"-DTHIXO_NATIVE_TESTS={'ON' if args.tests else 'OFF'}",
             f"-DTHIXO_PYTHON={'OFF' if args.no_python else 'ON'}",

@@ -1,14 +1,18 @@
 """Kernels that are compiled when Thixo is built: one shared library for each kind of processor.
 
     python -P src/thixo/codegen/ship.py --target x86-64-v4 --linker c++ --output kernels-x86-64-v4.so
+    python -P src/thixo/codegen/ship.py ... --core _native.so --output operators-x86-64-v4.so
 
-Run as a script (-P: modules beside it have the names of standard ones) it needs llvmlite and the files of this folder, not the native core: the build runs it. The
-core opens the library of its processor and takes functions from it by name (core/shipped.h).
+The build runs it as a script (-P: modules beside it have the names of standard ones). The first form needs
+llvmlite and the files of this folder, not the native core; the second, for which the core is there already, compiles
+the kernels that follow from operators' declarations. The core opens the libraries of its processor and takes
+functions from them by name (core/shipped.h).
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import shlex
 import subprocess
 import sys
@@ -25,8 +29,12 @@ if TYPE_CHECKING:
 Parts = Callable[["Target"], Iterator[tuple[str, str]]]
 
 
-def suppliers() -> list[Parts]:
+def suppliers(operators: bool) -> list[Parts]:
     """Everybody whose kernels are shipped."""
+    if operators:
+        from thixo.capture import common
+
+        return [common.parts]
     from thixo.codegen.llvm import contract_parts
 
     return [contract_parts.parts]
@@ -42,13 +50,13 @@ def link(objects: list[Path], output: Path, linker: str) -> None:
     fresh.replace(output)
 
 
-def ship(target: Target, output: Path, linker: str) -> None:
-    """Write the library of a target."""
+def ship(target: Target, output: Path, linker: str, operators: bool = False) -> None:
+    """Write a library of a target."""
     from thixo.codegen.llvm.compile import object_code
 
     with tempfile.TemporaryDirectory() as folder:
         objects = []
-        for supplier in suppliers():
+        for supplier in suppliers(operators):
             for name, text in supplier(target):
                 objects.append(Path(folder, f"{len(objects)}-{name}.o"))
                 objects[-1].write_bytes(object_code(text, target))
@@ -62,18 +70,31 @@ def _without_core() -> None:
     sys.modules["thixo"] = package
 
 
+def _with_core(core: Path) -> None:
+    """Let `import thixo` find the native core where the build has put it."""
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
+    name = "thixo._core._native"
+    spec = importlib.util.spec_from_file_location(name, core)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    assert spec.loader is not None
+    spec.loader.exec_module(module)
+
+
 def main() -> None:
     """What the build calls."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--target", required=True)
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--linker", default="c++", help="a compiler that can link")
+    parser.add_argument("--core", type=Path, help="the built extension module, for kernels of operators")
     options = parser.parse_args()
+    _with_core(options.core) if options.core else _without_core()
     from thixo.codegen.llvm.target import named
 
-    ship(named(options.target), options.output, options.linker)
+    ship(named(options.target), options.output, options.linker, operators=options.core is not None)
 
 
 if __name__ == "__main__":
-    _without_core()
     main()

@@ -299,7 +299,7 @@ def _find_kernel(*arguments: Any) -> Any:
 
 
 def _find_rule(*arguments: Any) -> Any:
-    from thixo.runtime import rules
+    from thixo.capture import rules
 
     return rules.find_rule(*arguments)
 

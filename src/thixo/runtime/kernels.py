@@ -9,9 +9,11 @@ import functools
 import hashlib
 import threading
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from thixo import _core
 from thixo.codegen.builder import NotLowered
 from thixo.codegen.instructions import FUNCTIONS
 from thixo.codegen.kernel import Kernel
@@ -85,34 +87,44 @@ def grain(kernel: Kernel) -> int:
 
 def address(kernel: Kernel) -> int | None:
     """Where its machine code is in this process; None if this machine cannot make any."""
-    try:
-        with _loading:
-            if kernel.key not in _addresses:
-                _addresses[kernel.key] = _address(kernel)
-            return _addresses[kernel.key]
-    except ImportError as error:
-        _say_once(f"kernels cannot be compiled ({error}); operators run on NumPy, slower")
-        return None
+    return load(symbol(kernel), lambda name, machine: llvm_text(kernel, name, machine))
+
+
+def symbol(kernel: Kernel) -> str:
+    """The name of its function: it says what the kernel computes, and by which generator."""
+    return f"kernel_{kernel.key}_{generator()}"
+
+
+def load(name: str, text: Callable[[str, Any], str]) -> int | None:
+    """Where the function of this name is: in this process already, shipped, on disk, or made now from its text.
+
+    The name must say everything that the text depends on, but for the target.
+    """
+    with _loading:
+        if name not in _addresses:
+            try:
+                _addresses[name] = _core.shipped_kernel(name) or _made(name, text)
+            except ImportError as error:
+                _say_once(f"kernels cannot be compiled ({error}); operators run on NumPy, slower")
+                return None
+        return _addresses[name]
+
+
+def _made(name: str, text: Callable[[str, Any], str]) -> int:
+    from thixo.codegen.llvm import compile, target
+
+    machine = target.host()
+    key = hashlib.sha256(f"{name} {machine.name} {compile.version()}".encode()).hexdigest()
+    code = cache.get(key)
+    if code is None:
+        code = compile.object_code(text(name, machine), machine)
+        cache.put(key, code)
+    return compile.loaded().addresses(code, [name])[0]
 
 
 @functools.cache
 def _say_once(text: str) -> None:
-    warnings.warn(text, RuntimeWarning, stacklevel=3)
-
-
-def _address(kernel: Kernel) -> int:
-    from thixo.codegen.llvm import compile, target
-
-    machine = target.host()
-    name = f"kernel_{kernel.key}"
-    key = hashlib.sha256(
-        f"{kernel.key} {machine.name} {_generator()} {compile.version()}".encode()
-    ).hexdigest()
-    code = cache.get(key)
-    if code is None:
-        code = compile.object_code(llvm_text(kernel, name, machine), machine)
-        cache.put(key, code)
-    return compile.loaded().addresses(code, [name])[0]
+    warnings.warn(text, RuntimeWarning, stacklevel=4)
 
 
 def llvm_text(kernel: Kernel, name: str, machine: Any) -> str:
@@ -124,11 +136,11 @@ def llvm_text(kernel: Kernel, name: str, machine: Any) -> str:
 
 
 @functools.cache
-def _generator() -> str:
+def generator() -> str:
     """A fingerprint of the generator's own source: what another version made is not taken for this one's."""
     import thixo.codegen
 
     digest = hashlib.sha256()
     for path in sorted(Path(thixo.codegen.__file__).parent.rglob("*.py")):
         digest.update(path.read_bytes())
-    return digest.hexdigest()
+    return digest.hexdigest()[:16]

@@ -6,6 +6,7 @@
 #include "../core/promotion.h"
 #include "../core/thread_pool.h"
 #include "node_object.h"
+#include "../core/shipped.h"
 #include "operator.h"
 #include "tensor_object.h"
 
@@ -59,6 +60,15 @@ PyObject* configure(PyObject*, PyObject*, PyObject* kw) {
       }
     }
     Py_RETURN_NONE;
+  });
+}
+
+PyObject* shipped_kernel(PyObject*, PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* symbol = PyUnicode_AsUTF8(name);
+    if (!symbol) throw PythonError();
+    void* found = shipped(symbol);
+    return found ? PyLong_FromVoidPtr(found) : Py_NewRef(Py_None);
   });
 }
 
@@ -313,6 +323,7 @@ PyObject* user_source(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {
     {"configure", (PyCFunction)(void*)configure, METH_VARARGS | METH_KEYWORDS, "Hand over Python objects the core needs."},
+    {"shipped_kernel", shipped_kernel, METH_O, "The address of a kernel that was compiled with Thixo; None if there is none."},
     {"set_trace_hook", set_hook<&Known::trace>, METH_O, "Called with (declaration, arguments) for symbolic tensors."},
     {"set_trace_inplace_hook", set_hook<&Known::trace_inplace>, METH_O, "The same for in-place operators."},
     {"set_trace_constant_hook", set_hook<&Known::trace_constant>, METH_O, "Called with tensors made from data while tracing."},

@@ -29,22 +29,29 @@ bool runs_here(const std::string& target) {
 }
 
 struct Library {
-  void* handle = nullptr;
+  void* handle = nullptr;     // matrix products and the like
+  void* operators = nullptr;  // what follows from operators' declarations; may be missing
   std::string target;
 };
 
-void* open_library(const std::string& target) {
+void* open_library(const char* kind, const std::string& target) {
 #if defined(THIXO_LIBRARIES)
   Dl_info here;
   if (!dladdr(reinterpret_cast<void*>(&shipped_target), &here) || !here.dli_fname) return nullptr;
   std::string path = here.dli_fname;
   const size_t slash = path.rfind('/');
-  path = (slash == std::string::npos ? "./" : path.substr(0, slash + 1)) + "kernels-" + target + ".so";
+  path = (slash == std::string::npos ? "./" : path.substr(0, slash + 1)) + kind + target + ".so";
   return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 #else
+  (void)kind;
   (void)target;
   return nullptr;
 #endif
+}
+
+const Library* open_both(const std::string& target) {
+  void* handle = open_library("kernels-", target);
+  return new Library{handle, open_library("operators-", target), target};
 }
 
 const Library* open(const std::string& wanted) {
@@ -55,13 +62,15 @@ const Library* open(const std::string& wanted) {
         if (runs_here(name)) names += std::string(", ") + name;
       fail(ErrorKind::Argument, "target: " + wanted + " does not run on this processor; what does: " + names);
     }
-    return new Library{wanted == kPortable ? nullptr : open_library(wanted), wanted};
+    return wanted == kPortable ? new Library{nullptr, nullptr, wanted} : open_both(wanted);
   }
   for (const char* name : kTargets) {
     if (!runs_here(name)) continue;
-    if (void* handle = open_library(name)) return new Library{handle, name};
+    const Library* found = open_both(name);
+    if (found->handle || found->operators) return found;
+    delete found;
   }
-  return new Library{nullptr, kPortable};
+  return new Library{nullptr, nullptr, kPortable};
 }
 
 std::mutex mutex;
@@ -82,8 +91,9 @@ const Library& library() {
 
 void* shipped(const char* symbol) {
 #if defined(THIXO_LIBRARIES)
-  void* handle = library().handle;
-  return handle ? dlsym(handle, symbol) : nullptr;
+  const Library& now = library();
+  void* found = now.handle ? dlsym(now.handle, symbol) : nullptr;
+  return found || !now.operators ? found : dlsym(now.operators, symbol);
 #else
   (void)symbol;
   return nullptr;

@@ -10,6 +10,7 @@ from typing import Any
 from thixo.capture.trace import Trace
 from thixo.codegen.builder import NotLowered
 from thixo.codegen.fuse import fuse
+from thixo.codegen.kernel import Kernel
 from thixo.dtype import BY_CODE
 from thixo.errors import ThixoError
 from thixo.graph.ir import Type
@@ -30,28 +31,35 @@ def find_rule(declaration: Any, active: int, needed: int, arguments: tuple[Any, 
     PASSED_ON for the gradient as it came.
     """
     try:
-        graph, gradients = _trace(declaration, active, needed, arguments)
-        g = graph.inputs[0]
-        outputs = []
-        results = []
-        for value in gradients:
-            if value is None or value is g:
-                results.append(NONE if value is None else PASSED_ON)
-                continue
-            if value in graph.inputs:
-                raise NotLowered("a rule that gives back something else than its gradient")
-            if value not in outputs:
-                outputs.append(value)
-            results.append(outputs.index(value))
-        if not outputs:
-            return 0, 0, tuple(results), ()
-        kernel = fuse(graph, outputs)
+        kernel, results, dtypes = rule_kernel(declaration, active, needed, arguments)
     except (NotLowered, ThixoError):
         return None
+    if kernel is None:
+        return 0, 0, results, dtypes
     code = address(kernel)
     if code is None:
         return None
-    return code, grain(kernel), tuple(results), tuple(v.dtype.code for v in outputs)
+    return code, grain(kernel), results, dtypes
+
+
+def rule_kernel(
+    declaration: Any, active: int, needed: int, arguments: tuple[Any, ...]
+) -> tuple[Kernel | None, tuple[int, ...], tuple[int, ...]]:
+    """The kernel (None if the rules only pass gradients on), `results`, and the codes of its results' dtypes."""
+    graph, gradients = _trace(declaration, active, needed, arguments)
+    outputs: list[Any] = []
+    results = []
+    for value in gradients:
+        if value is None or value is graph.inputs[0]:
+            results.append(NONE if value is None else PASSED_ON)
+            continue
+        if value in graph.inputs:
+            raise NotLowered("a rule that gives back something else than its gradient")
+        if value not in outputs:
+            outputs.append(value)
+        results.append(outputs.index(value))
+    kernel = fuse(graph, outputs) if outputs else None
+    return kernel, tuple(results), tuple(v.dtype.code for v in outputs)
 
 
 def _trace(declaration: Any, active: int, needed: int, arguments: tuple[Any, ...]) -> Any:
