@@ -11,6 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 import thixo as tx
+from thixo.codegen.interpret import interpret
+from thixo.codegen.lower import TENSOR, lower_pointwise
+from thixo.runtime.kernels import address
 from thixo.ops.base import Composite
 from thixo.ops.samples import unary_samples
 
@@ -273,7 +276,20 @@ def branch(x):
 message = refusal(tx.errors.TraceError, lambda: tx.jit.trace(branch, tx.ones(3)))
 assert "(tour.py:" in message
 
-# ---- 9. The last rooms ---------------------------------------------------------------------------
+# ---- 9. Kernels -----------------------------------------------------------------------------------
+# What one element becomes, a declaration's `scalar` says. codegen/ writes it down as scalar instructions,
+# sets them into a loop over vectors and lets LLVM make machine code of it; runtime/ finds the code again.
+
+kernel = lower_pointwise(tx.ops.public.declaration("relu"), "f32", {}, [TENSOR])
+print(kernel)
+assert [one.op for one in kernel.body][:1] == ["load"]
+assert [one.op for one in kernel.body][-1:] == ["store"]
+elements, results = np.array([[-1.0, 2.0, np.nan]], np.float32), np.empty((1, 3), np.float32)
+interpret(kernel, [elements, results])  # slowly; machine code has to agree with it
+assert np.array_equal(results, tx.relu(tx.tensor(elements)).numpy(), equal_nan=True)
+assert isinstance(address(kernel), int)
+
+# ---- 10. The last rooms --------------------------------------------------------------------------
 # testing compares with a message, utils has the places where PyTorch keeps things, and every switch that
 # an environment variable can set is one line of config.py.
 

@@ -35,15 +35,19 @@ ROOMS: list[tuple[str, ...]] = [
     ("arrays", "making", "printing", "queries", "tensor", "random", "threads", "typed"),
     ("autograd", "serialization", "exchange"),
     ("graph",),
+    ("codegen",),
+    ("runtime",),
     ("capture",),
     ("jit",),
     ("array_api",),
     ("nn", "optim", "data", "utils", "testing"),
-    ("cli",),
+    ("cli", "__main__"),
 ]
 
 # Imports inside functions that lead to a later room: Tensor's methods are doors to rooms built on Tensor.
 DOORS = {
+    ("ops", "runtime"): "the core asks for kernels of operators",
+    ("ops", "capture"): "the core asks for kernels of gradient rules",
     ("tensor", "autograd"): "x.backward(), hooks",
     ("tensor", "array_api"): "x.__array_namespace__()",
     ("tensor", "serialization"): "pickling",

@@ -4,7 +4,7 @@ This is the only place that reads the environment. `python -m thixo.config` prin
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
 from thixo.errors import ValueRangeError
@@ -84,6 +84,18 @@ dev_index: bool = _switch(
     _in_checkout(),
     "take operators from their files as they are, not from ops/index.py; on in a source checkout",
 )
+cache: str | None = _switch(
+    "THIXO_CACHE", str, None, "folder of the compiled kernels; by default in the user's cache folder"
+)
+target: str | None = _switch(
+    "THIXO_TARGET", str, None, "kind of processor that kernels are made for; by default this machine's"
+)
+
+
+def environment() -> Mapping[str, str]:
+    """The environment as it is now, for those who look for the user's folders."""
+    return os.environ
+
 
 if __name__ == "__main__":
     for switch in SWITCHES:

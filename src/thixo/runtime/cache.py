@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple, Self
 
+from thixo import config
 from thixo.errors import ValueRangeError, describe, user_level
 
 VARIABLE = "THIXO_CACHE"
@@ -450,7 +451,7 @@ _warned = False
 
 def place() -> Place:
     """Where a process that starts now keeps its kernels."""
-    return find_place(os.environ)
+    return find_place(config.environment())
 
 
 def current() -> Cache:

@@ -20,7 +20,7 @@ from thixo.codegen.kernel import Kernel
 from thixo.codegen.lower import NUMBER, TENSOR, lower_pointwise
 from thixo.dtype import BY_CODE
 
-from . import cache
+from thixo.runtime import cache
 
 # What the core says of each parameter; see binding/pointwise.cpp.
 ABSENT, PROMOTED, DEFAULT, NUMERIC, FIXED, OTHER_DTYPE = range(6)

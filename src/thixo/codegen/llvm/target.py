@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import os
 import platform
 from dataclasses import dataclass
 
+from thixo import config
 from thixo.errors import ArgumentError
 
 
@@ -61,9 +61,8 @@ def named(name: str) -> Target:
 @functools.cache
 def host() -> Target:
     """The best description of this machine; the environment variable THIXO_TARGET names another one."""
-    chosen = os.environ.get("THIXO_TARGET")
-    if chosen:
-        return named(chosen)
+    if config.target:
+        return named(config.target)
     machine = platform.machine().lower()
     if machine in ("aarch64", "arm64"):
         return AARCH64
