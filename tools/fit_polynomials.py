@@ -1,6 +1,6 @@
 """Fit the polynomials of the mathematical functions and write them to codegen/math/coefficients.py.
 
-python tools/fit_polynomials.py [NAME ...]     fit these (all without names), keep the others
+python tools/fit_polynomials.py [NAME ...]     fit these (all without names), keep the others; "-" only writes
 
 Each is the polynomial of its degree with the least largest weighted error on its interval (Remez' exchange on a
 dense grid, in 50 digits). The weights make it the relative error of the function. The lowest coefficients matter
@@ -10,6 +10,7 @@ most, so they are rounded to the type first, one by one, and what is left is fit
 import importlib
 import pprint
 import sys
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,10 +53,14 @@ def horner(coefficients: list[Any], x: Any) -> Any:
     return value
 
 
-def exchange(xs: list[Any], gs: list[Any], ws: list[Any], first: int, count: int) -> tuple[list[Any], Any]:
+def exchange(
+    xs: list[Any], gs: list[Any], ws: list[Any], first: int, count: int
+) -> tuple[list[Any], Any]:
     """Coefficients of x**first ... with the least largest |w (g - p)| on the grid, and that error."""
     need = count + 1
-    chosen = sorted({round((len(xs) - 1) * (1 - mp.cos(mp.pi * i / (need - 1))) / 2) for i in range(need)})
+    chosen = sorted(
+        {round((len(xs) - 1) * (1 - mp.cos(mp.pi * i / (need - 1))) / 2) for i in range(need)}
+    )
     spare = [i for i in range(len(xs)) if i not in chosen]
     chosen = sorted(chosen + spare[: need - len(chosen)])
     best: tuple[list[Any], Any] | None = None
@@ -70,7 +75,9 @@ def exchange(xs: list[Any], gs: list[Any], ws: list[Any], first: int, count: int
             right[row] = gs[i]
         solved = mp.lu_solve(matrix, right)
         coefficients, level = list(solved[:count]), abs(solved[count])
-        errors = [w * (g - x**first * horner(coefficients, x)) for x, g, w in zip(xs, gs, ws, strict=True)]
+        errors = [
+            w * (g - x**first * horner(coefficients, x)) for x, g, w in zip(xs, gs, ws, strict=True)
+        ]
         worst = max(abs(e) for e in errors)
         if best is None or worst < best[1]:
             best = coefficients, worst
@@ -127,7 +134,9 @@ def even(f: Function) -> Function:
 
 
 LN2 = mp.log(2)
-HALF = LN2 / 2 * mp.mpf("1.0001")  # what is left after whole powers of two, and a little for rounding
+HALF = (
+    LN2 / 2 * mp.mpf("1.0001")
+)  # what is left after whole powers of two, and a little for rounding
 BELOW, ABOVE = mp.mpf("-0.25"), mp.mpf("0.5")
 PI = mp.pi * mp.mpf("1.01")  # whole turns are found by a rounded quotient
 
@@ -221,15 +230,20 @@ def constants() -> dict[str, Any]:
     known = {"LN2": (mp.log(2), 2), "LOG2_E": (1 / mp.log(2), 2), "LOG10_2": (mp.log10(2), 2), "PI": (+mp.pi, 3),
              "THIRD": (mp.mpf(1) / 3, 2), "LOG2_E_TWICE": (2 / mp.log(2), 2)}  # fmt: skip
     made: dict[str, Any] = {
-        name: {type: pieces(x, type, count) for type in ("f32", "f64")} for name, (x, count) in known.items()
+        name: {type: pieces(x, type, count) for type in ("f32", "f64")}
+        for name, (x, count) in known.items()
     }
     turn = 1 / (2 * mp.pi)
     # 29 bits each: times a float32 exact in float64
     made["TURN_CHUNKS"] = tuple(
-        float(mp.ldexp(int(mp.floor(mp.ldexp(turn, 29 * (i + 1)))) % (1 << 29), -29 * (i + 1))) for i in range(7)
+        float(mp.ldexp(int(mp.floor(mp.ldexp(turn, 29 * (i + 1)))) % (1 << 29), -29 * (i + 1)))
+        for i in range(7)
     )
     # 32 bits each, after 32 bits that are 0
-    made["TURN_WORDS"] = (0, *(int(mp.floor(mp.ldexp(turn, 32 * (i + 1)))) % (1 << 32) for i in range(39)))
+    made["TURN_WORDS"] = (
+        0,
+        *(int(mp.floor(mp.ldexp(turn, 32 * (i + 1)))) % (1 << 32) for i in range(39)),
+    )
     mp.mp.dps = 50
     return made
 
@@ -240,13 +254,17 @@ def main(names: list[str]) -> None:
     if names and TARGET.exists():
         old = importlib.import_module("thixo.codegen.math.coefficients")
         tables, notes = old.TABLES, old.ERRORS
-    for name in names or FITS:
+    # nothing to fit only writes the file anew
+    for name in (n for n in names or FITS if n in FITS):
         tables[name], notes[name] = {}, {}
         for kind in FITS[name].degree:
             made, error = fit(FITS[name], kind)
             tables[name][kind], notes[name][kind] = tuple(made), float(f"{error:.3g}")
-            print(f"{name} {kind}: {len(made)} coefficients, error 2^{mp.nstr(mp.log(error, 2), 4)}", flush=True)
-    text = '"""Coefficients from the lowest power, written by tools/fit_polynomials.py, which says how each was fitted."""\n\n'
+            print(
+                f"{name} {kind}: {len(made)} coefficients, error 2^{mp.nstr(mp.log(error, 2), 4)}",
+                flush=True,
+            )
+    text = '"""Coefficients from the lowest power, written by tools/fit_polynomials.py, which says how each was fitted."""\n\n# fmt: off\n'
     text += "# What each is, and the largest relative error of the fit:\n"
     for name in (n for n in FITS if n in tables):
         text += f"# {name}: {FITS[name].what}\n"
@@ -255,11 +273,20 @@ def main(names: list[str]) -> None:
     for name in (n for n in FITS if n in tables):
         text += f'    "{name}": {{\n'
         for kind, made in tables[name].items():
-            text += f'        "{kind}": (\n' + "".join(f"            {c!r},\n" for c in made) + "        ),\n"
+            lines = textwrap.wrap(", ".join(map(repr, made)), 100)
+            text += (
+                f'        "{kind}": (\n'
+                + "".join(f"            {line}\n" for line in lines)
+                + "        ),\n"
+            )
         text += "    },\n"
     text += "}\n\n# Numbers in several floats, the largest first; and 1 / (2 pi) in pieces.\n"
     for name, value in constants().items():
-        kind = f"dict[str, tuple[float, ...]]" if isinstance(value, dict) else f"tuple[{type(value[-1]).__name__}, ...]"
+        kind = (
+            "dict[str, tuple[float, ...]]"
+            if isinstance(value, dict)
+            else f"tuple[{type(value[-1]).__name__}, ...]"
+        )
         text += f"{name}: {kind} = {pprint.pformat(value, sort_dicts=False)}\n"
     TARGET.write_text(text)
 

@@ -12,6 +12,7 @@ from thixo.codegen.expand import expand
 from thixo.codegen.instructions import FUNCTIONS
 from thixo.codegen.interpret import interpret
 from thixo.codegen.kernel import Kernel, Operand
+from thixo.codegen.math.integers import integer_power
 
 FLOAT = {"f32": np.float32, "f64": np.float64}
 WHOLE = {"f32": np.int32, "f64": np.int64}
@@ -25,7 +26,9 @@ def kernel(name, type):
     count = FUNCTIONS[name]
     b = Builder()
     b.store(count, b.function(name, *(b.load(i, type) for i in range(count))))
-    return expand(Kernel((*[Operand(type)] * count, Operand(type, written=True)), tuple(b.instructions)))
+    return expand(
+        Kernel((*[Operand(type)] * count, Operand(type, written=True)), tuple(b.instructions))
+    )
 
 
 def run(name, type, *arguments):
@@ -59,12 +62,14 @@ def exact(name, x):
     }  # fmt: skip
     if not domain.get(name, True):
         return None
-    if name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "erf", "erfc") and abs(x) > 3000:
+    if name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "erf", "erfc", "ndtr") and abs(x) > 3000:
         x = mp.sign(x) * 3000
     digits = 1300 if name in ("sin", "cos", "tan") or abs(x) < 1e-20 else 200
     with mp.workprec(digits):
         if name == "exp2":
             return mp.power(2, x)
+        if name == "ndtr":
+            return mp.erfc(-x / mp.sqrt(2)) / 2
         if name in ("log2", "log10"):
             return mp.log(x) / mp.log(int(name[3:]))
         return +getattr(mp, name)(x)
@@ -93,17 +98,26 @@ def test_within_its_bound_of_the_exact_value(name, type):
             assert distance(value, got, type) <= BOUND, (x, got)
 
 
-NUMPY = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh", "acosh": "arccosh", "atanh": "arctanh"}
+NUMPY = {
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+}
 
 
-@pytest.mark.parametrize("name", [n for n in ONE if n not in ("erf", "erfc")])
+@pytest.mark.parametrize("name", [n for n in ONE if n not in ("erf", "erfc", "ndtr")])
 def test_float32_everywhere_as_float64_has_it(name):
     xs = np.arange(-(2**31), 2**31, 44449, dtype=np.int64).astype(np.int32).view(np.float32)
     with np.errstate(all="ignore"):
         value = getattr(np, NUMPY.get(name, name))(xs.astype(np.float64))
         rounded, got = value.astype(np.float32), run(name, "f32", xs)
         assert np.array_equal(np.isnan(rounded), np.isnan(got))
-        off = np.abs(got.astype(np.float64) - value) / np.spacing(np.abs(rounded).astype(np.float32)).astype(np.float64)
+        off = np.abs(got.astype(np.float64) - value) / np.spacing(
+            np.abs(rounded).astype(np.float32)
+        ).astype(np.float64)
     assert np.array_equal(np.isinf(got), np.isinf(rounded))
     assert np.max(off[np.isfinite(rounded)], initial=0) <= BOUND
 
@@ -112,34 +126,47 @@ def test_float32_everywhere_as_float64_has_it(name):
 SPECIAL = {
     "exp": {0.0: 1, -INF: 0.0, INF: INF, 1000: INF, -1000: 0.0},
     "exp2": {0.0: 1, -INF: 0.0, INF: INF, 3: 8, -2: 0.25, 2000: INF, -2000: 0.0},
-    "expm1": {0.0: 0.0, -0.0: -0.0, -INF: -1, INF: INF, -100: -1},
-    "log": {0.0: -INF, -0.0: -INF, 1: 0.0, INF: INF, -1: NAN, -INF: NAN},
+    "expm1": {0.0: 0.0, -INF: -1, INF: INF, -100: -1},
+    "log": {0.0: -INF, 1: 0.0, INF: INF, -1: NAN, -INF: NAN},
     "log2": {0.0: -INF, 1: 0.0, 8: 3, 0.125: -3, INF: INF, -1: NAN},
     "log10": {0.0: -INF, 1: 0.0, 10: 1, 1000: 3, 1e10: 10, INF: INF, -1: NAN},
-    "log1p": {0.0: 0.0, -0.0: -0.0, -1: -INF, INF: INF, -2: NAN},
-    "sin": {0.0: 0.0, -0.0: -0.0, INF: NAN, -INF: NAN},
-    "cos": {0.0: 1, -0.0: 1, INF: NAN, -INF: NAN},
-    "tan": {0.0: 0.0, -0.0: -0.0, INF: NAN, -INF: NAN},
-    "asin": {0.0: 0.0, -0.0: -0.0, 1.5: NAN, -1.5: NAN, INF: NAN},
+    "log1p": {0.0: 0.0, -1: -INF, INF: INF, -2: NAN},
+    "sin": {0.0: 0.0, INF: NAN, -INF: NAN},
+    "cos": {0.0: 1, INF: NAN, -INF: NAN},
+    "tan": {0.0: 0.0, INF: NAN, -INF: NAN},
+    "asin": {0.0: 0.0, 1.5: NAN, -1.5: NAN, INF: NAN},
     "acos": {1: 0.0, 1.5: NAN, -1.5: NAN, INF: NAN},
-    "atan": {0.0: 0.0, -0.0: -0.0},
-    "sinh": {0.0: 0.0, -0.0: -0.0, INF: INF, -INF: -INF},
+    "atan": {0.0: 0.0},
+    "sinh": {0.0: 0.0, INF: INF, -INF: -INF},
     "cosh": {0.0: 1, INF: INF, -INF: INF},
-    "tanh": {0.0: 0.0, -0.0: -0.0, INF: 1, -INF: -1, 100: 1},
-    "asinh": {0.0: 0.0, -0.0: -0.0, INF: INF, -INF: -INF},
+    "tanh": {0.0: 0.0, INF: 1, -INF: -1, 100: 1},
+    "asinh": {0.0: 0.0, INF: INF, -INF: -INF},
     "acosh": {1: 0.0, INF: INF, 0.5: NAN, -5: NAN, -INF: NAN},
-    "atanh": {0.0: 0.0, -0.0: -0.0, 1: INF, -1: -INF, 2: NAN, -2: NAN, INF: NAN},
-    "erf": {0.0: 0.0, -0.0: -0.0, INF: 1, -INF: -1},
+    "atanh": {0.0: 0.0, 1: INF, -1: -INF, 2: NAN, -2: NAN, INF: NAN},
+    "erf": {0.0: 0.0, INF: 1, -INF: -1},
     "erfc": {0.0: 1, INF: 0.0, -INF: 2},
+    "ndtr": {0.0: 0.5, INF: 1, -INF: 0.0},
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("type", FLOAT)
 @pytest.mark.parametrize("name", ONE)
 def test_special_values(name, type):
-    # -0.0 and 0.0 are one key of a dict, so the odd functions are asked again
+    # 0.0 and -0.0 are one key, so the odd functions are asked again for both
     pairs = [*SPECIAL[name].items(), (NAN, NAN)]
-    if name in ("expm1", "log1p", "sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf"):
+    if name in (
+        "expm1",
+        "log1p",
+        "sin",
+        "tan",
+        "asin",
+        "atan",
+        "sinh",
+        "tanh",
+        "asinh",
+        "atanh",
+        "erf",
+    ):
         pairs = [p for p in pairs if p[0] != 0] + [(0.0, 0.0), (-0.0, -0.0)]
     got = run(name, type, [x for x, _ in pairs])
     for (x, value), y in zip(pairs, got, strict=True):
@@ -148,7 +175,9 @@ def test_special_values(name, type):
 
 
 @pytest.mark.parametrize("type", FLOAT)
-@pytest.mark.parametrize("name", ["sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p"])
+@pytest.mark.parametrize(
+    "name", ["sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "expm1", "log1p"]
+)
 def test_tiny_arguments_are_their_own_values(name, type):
     tiny = np.finfo(FLOAT[type]).smallest_subnormal * np.array([1, 2, 3, 5, 1001], FLOAT[type])
     assert np.array_equal(run(name, type, tiny), tiny)
@@ -176,7 +205,12 @@ def all_pairs(type):
 @pytest.mark.parametrize("name", ["pow", "atan2", "hypot", "nextafter"])
 def test_special_values_of_two_arguments(name, type):
     xs, ys = all_pairs(type)
-    reference = {"pow": np.power, "atan2": np.arctan2, "hypot": np.hypot, "nextafter": np.nextafter}[name]
+    reference = {
+        "pow": np.power,
+        "atan2": np.arctan2,
+        "hypot": np.hypot,
+        "nextafter": np.nextafter,
+    }[name]
     with np.errstate(all="ignore"):
         if name == "nextafter":
             value = reference(xs, ys)
@@ -200,7 +234,9 @@ def test_two_arguments_within_their_bound(name, type):
     with np.errstate(all="ignore"):
         if name == "pow":
             xs = np.abs(xs)
-            reach = np.finfo(dtype).maxexp / np.abs(np.log2(np.where(xs > 0, xs, 2).astype(np.float64)))
+            reach = np.finfo(dtype).maxexp / np.abs(
+                np.log2(np.where(xs > 0, xs, 2).astype(np.float64))
+            )
             ys = (rng.uniform(-1.05, 1.02, count) * reach).astype(dtype)
             ys[::4] = rng.standard_normal(len(ys[::4])) * 4
         else:
@@ -212,3 +248,34 @@ def test_two_arguments_within_their_bound(name, type):
         with mp.workprec(300):
             value = {"pow": mp.power, "atan2": mp.atan2, "hypot": mp.hypot}[name](a, b)
         assert distance(value, got, type) <= BOUND, (x, y, got)
+
+
+def test_fmod_is_exact():
+    rng = np.random.default_rng(7)
+    xs, ys = (rng.integers(-(2**31), 2**31, 5000, dtype=np.int64).astype(np.int32).view(np.float32) for _ in range(2))
+    xs[::2], ys[::2] = rng.standard_normal(2500) * 1000, rng.standard_normal(2500)
+    special_xs, special_ys = all_pairs("f32")
+    xs, ys = np.concatenate([xs, special_xs]), np.concatenate([ys, special_ys])
+    with np.errstate(all="ignore"):
+        value = np.fmod(xs, ys)
+    got = run("fmod", "f32", xs, ys)
+    assert np.array_equal(got, value, equal_nan=True)
+    assert np.array_equal(np.signbit(got)[~np.isnan(value)], np.signbit(value)[~np.isnan(value)])
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "i16", "i32", "i64", "u64"])
+def test_powers_of_integers_wrap_as_products_do(dtype):
+    numpy = np.dtype(dtype.replace("i", "int") if dtype[0] == "i" else f"uint{dtype[1:]}")
+    limits = np.iinfo(numpy)
+    bases = np.array([0, 1, 2, 3, 7, 10, limits.max, limits.min, limits.max // 3], numpy)
+    powers = np.array([0, 1, 2, 5, 7, 31, 63, 64, 100, limits.max], object)
+    powers = np.array([p for p in powers if p <= limits.max], numpy)
+    xs, ys = (a.ravel() for a in np.meshgrid(bases, powers))
+    b = Builder()
+    b.store(2, integer_power(b, b.load(0, dtype), b.load(1, dtype)))
+    result = np.empty((1, len(xs)), numpy)
+    written = Kernel((Operand(dtype), Operand(dtype), Operand(dtype, written=True)), tuple(b.instructions))
+    interpret(expand(written), [xs.reshape(1, -1), ys.reshape(1, -1), result])
+    size = 1 << numpy.itemsize * 8
+    exact = [pow(int(x), int(y), size) for x, y in zip(xs, ys, strict=True)]
+    assert [int(r) % size for r in result[0]] == exact

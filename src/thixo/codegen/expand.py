@@ -29,21 +29,34 @@ def expand(kernel: Kernel) -> Kernel:
 class _Folding(Builder):
     """Computes at once what depends on numbers only, and leaves out what changes nothing."""
 
-    def emit(self, op: str, *arguments: Value, type: str | None = None, attribute: Any = None) -> Value:
+    def emit(
+        self, op: str, *arguments: Value, type: str | None = None, attribute: Any = None
+    ) -> Value:
         kind = KINDS[op]
         if op == "select":
             same = arguments[1].number == arguments[2].number
             if same or (known := self._fixed(arguments[0])) is not None:
                 return arguments[1] if same or known else arguments[2]
-        if op == "cast" and type == arguments[0].type or op == "bits" and type == arguments[0].type:
+        if (op == "cast" and type == arguments[0].type) or (op == "bits" and type == arguments[0].type):
             return arguments[0]
-        if arguments and kind.result in ("same", "bool", "free") and op not in (*FUNCTIONS, "reduce", "rare"):
+        if (
+            arguments
+            and kind.result in ("same", "bool", "free")
+            and op not in (*FUNCTIONS, "reduce", "rare")
+        ):
             numbers = [self._fixed(a) for a in arguments]
             if all(n is not None for n in numbers) and not self._by_zero(op, numbers):
                 made = {"same": arguments[-1].type, "bool": "bool"}.get(kind.result, type)
                 assert made is not None
                 with np.errstate(all="ignore"):
-                    found = evaluate(op, made, [np.asarray(n, NUMPY[a.type]) for n, a in zip(numbers, arguments, strict=True)])
+                    found = evaluate(
+                        op,
+                        made,
+                        [
+                            np.asarray(n, NUMPY[a.type])
+                            for n, a in zip(numbers, arguments, strict=True)
+                        ],
+                    )
                 return self.constant(found.item(), made)
         return super().emit(op, *arguments, type=type, attribute=attribute)
 
@@ -67,5 +80,9 @@ def _needed(body: list[Instruction]) -> list[Instruction]:
     for number, one in enumerate(body):
         if wanted[number]:
             places[number] = len(made)
-            made.append(Instruction(one.op, one.type, tuple(places[a] for a in one.arguments), one.attribute))
+            made.append(
+                Instruction(
+                    one.op, one.type, tuple(places[a] for a in one.arguments), one.attribute
+                )
+            )
     return made

@@ -62,9 +62,9 @@ KINDS: dict[str, Kind] = {
     "lt": Kind(2, _NUMBER, "bool"),
     "le": Kind(2, _NUMBER, "bool"),
     "select": Kind(3, _ANY),  # the first argument is a bool
-    # Condition, usual value, argument: where the condition holds, what the kernel in the attribute makes of the
-    # argument. It hardly ever holds, and a backend branches around that kernel when no lane needs it.
-    "rare": Kind(3, _FLOAT),
+    # Condition, usual value, arguments: where the condition holds, what the kernel in the attribute makes of the
+    # arguments. It hardly ever holds, and a backend branches around that kernel when no lane needs it.
+    "rare": Kind(3, _NUMBER),  # or more
     # logic on bool, bits on integers; shifts by at least the width give 0, or the sign for signed shr
     "and": Kind(2, _LOGIC),
     "or": Kind(2, _LOGIC),
@@ -83,8 +83,8 @@ KINDS: dict[str, Kind] = {
 FUNCTIONS: dict[str, int] = {
     **dict.fromkeys(
         "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-        "atanh erf erfc".split(), 1),  # fmt: skip
-    **dict.fromkeys("pow atan2 hypot nextafter".split(), 2),
+        "atanh erf erfc ndtr".split(), 1),  # fmt: skip
+    **dict.fromkeys("pow atan2 hypot nextafter fmod".split(), 2),
 }
 KINDS |= {name: Kind(count, _FLOAT) for name, count in FUNCTIONS.items()}
 

@@ -64,11 +64,11 @@ def interpret(kernel: Kernel, arrays: Sequence[Array], columns: int | None = Non
     return status
 
 
-def _rare(kernel: Kernel, condition: Array, usual: Array, argument: Array) -> Array:
-    condition, usual, argument = np.broadcast_arrays(condition, usual, argument)
+def _rare(kernel: Kernel, condition: Array, usual: Array, *arguments: Array) -> Array:
+    condition, usual, *arguments = np.broadcast_arrays(condition, usual, *arguments)
     value = usual.copy()
     made = np.empty((1, np.count_nonzero(condition)), value.dtype)
-    interpret(kernel, [argument[condition].reshape(1, -1), made])
+    interpret(kernel, [*(a[condition].reshape(1, -1) for a in arguments), made])
     value[condition] = made[0]
     return value
 
@@ -228,7 +228,7 @@ def _cast(a: Array, dtype: Any) -> Array:
 _FUNCTIONS: dict[str, Any] = {
     name: getattr(np, {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
                        "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "pow": "power"}.get(name, name))
-    for name in FUNCTIONS if name not in ("erf", "erfc")
+    for name in FUNCTIONS if name not in ("erf", "erfc", "ndtr")
 }  # fmt: skip
 
 
@@ -241,5 +241,5 @@ def _special(name: str) -> Any:
     return call
 
 
-_FUNCTIONS |= {name: _special(name) for name in ("erf", "erfc")}
+_FUNCTIONS |= {name: _special(name) for name in ("erf", "erfc", "ndtr")}
 

@@ -6,11 +6,11 @@ is a `Pair` of them. What cannot be written as straight-line code raises `NotLow
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from .builder import Builder, NotLowered, Value
 from .instructions import BITS, is_float, is_integer, is_signed, width
+from .math.integers import integer_power
 
 DIVISION_BY_ZERO = 0  # a bit of the status word
 
@@ -158,7 +158,7 @@ class KernelScalars:
             return like._pair(value)
         if isinstance(value, Value):
             return value.cast(like.type)
-        if isinstance(value, complex) or is_integer(like.type) and int(value) != self._wrapped(value, like.type):
+        if isinstance(value, complex) or (is_integer(like.type) and int(value) != self._wrapped(value, like.type)):
             raise NotLowered(f"the number {value} as {like.type}")  # the reference says what is wrong with it
         return self.b.constant(value, like.type)
 
@@ -206,11 +206,11 @@ class KernelScalars:
 
     def fmax(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmax"), _real(y, "fmax"))
-        return self.b.select((x >= y) | self.isnan(y), x, y) if is_float(x.type) else self.maximum(x, y)
+        return self.b.select((x > y) | self.isnan(y), x, y) if is_float(x.type) else self.maximum(x, y)
 
     def fmin(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmin"), _real(y, "fmin"))
-        return self.b.select((x <= y) | self.isnan(y), x, y) if is_float(x.type) else self.minimum(x, y)
+        return self.b.select((x < y) | self.isnan(y), x, y) if is_float(x.type) else self.minimum(x, y)
 
     # ---- tests
 
@@ -253,6 +253,8 @@ class KernelScalars:
 
     def copysign(self, magnitude: Scalar, sign: Scalar) -> Value:
         a, s = self.b.alike(_real(magnitude, "copysign"), _real(sign, "copysign"))
+        if not is_float(a.type):
+            raise NotLowered(f"copysign of {a.type}")
         whole = BITS[a.type]
         top = self.b.constant(1 << width(whole) - 1, whole)
         return ((a.bits(whole) & ~top) | (s.bits(whole) & top)).bits(a.type)
@@ -286,18 +288,41 @@ class KernelScalars:
             raise NotLowered(f"{what} of {x.type}")
         return x, self._divisor(y)
 
+    def _floats(self, x: Scalar, y: Scalar) -> bool:
+        """Whether both are float32, whose fmod is known; that of float64 would take a thousand instructions."""
+        return not isinstance(x, Pair) and self.b.alike(x, y)[0].type == "f32"
+
     def fmod(self, x: Scalar, y: Scalar) -> Value:
+        if self._floats(x, y):
+            return self.b.function("fmod", *self.b.alike(x, y))
         x, y = self._whole(x, y, "fmod")
         return self.b.emit("rem", x, y)
 
     def remainder(self, x: Scalar, y: Scalar) -> Value:
+        if self._floats(x, y):
+            x, y = self.b.alike(x, y)
+            rest = self.fmod(x, y)
+            other = (rest < 0.0) ^ (y < 0.0)
+            return self.b.select(rest == 0.0, self.copysign(rest, y), self.b.select(other, rest + y, rest))
         x, y = self._whole(x, y, "remainder")
         rest = self.b.emit("rem", x, y)
         if not is_signed(x.type):
             return rest
         return self.b.select((rest != 0) & ((rest < 0) ^ (y < 0)), rest + y, rest)
 
+    def _floor_quotient(self, x: Value, y: Value) -> Value:
+        """The quotient of x less its remainder, which is whole but for rounding."""
+        rest = self.fmod(x, y)
+        whole = (x - rest) / y
+        whole = self.b.select((rest != 0.0) & ((rest < 0.0) ^ (y < 0.0)), whole - 1.0, whole)
+        floor = self.b.emit("floor", whole)
+        floor = self.b.select(whole - floor > 0.5, floor + 1.0, floor)
+        floor = self.b.select(whole == 0.0, self.copysign(whole, x / y), floor)
+        return self.b.select(y == 0.0, x / y, floor)
+
     def floordiv(self, x: Scalar, y: Scalar) -> Value:
+        if self._floats(x, y):
+            return self._floor_quotient(*self.b.alike(x, y))
         x, y = self._whole(x, y, "floor_divide")
         quotient = x / y
         if not is_signed(x.type):
@@ -330,14 +355,10 @@ class KernelScalars:
 
     def pow(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "pow"), _real(y, "pow"))
-        if not is_float(x.type):
-            raise NotLowered(f"pow of {x.type}")
-        return self.b.function("pow", x, y)
+        return self.b.function("pow", x, y) if is_float(x.type) else integer_power(self.b, x, y)
 
     def special(self, name: str, x: Scalar, y: Scalar | None = None) -> Value:
-        if name == "ndtr":  # the argument is rounded: far out on the left that costs digits (docs/numerics.md)
-            return 0.5 * self.b.function("erfc", _real(x, name) * -math.sqrt(0.5))
-        if name not in ("erf", "erfc") or y is not None:
+        if name not in ("erf", "erfc", "ndtr") or y is not None:
             raise NotLowered(f"the special function {name}")
         return self.b.function(name, _real(x, name))
 

@@ -91,14 +91,14 @@ class Lanes:
             return self.f.op(f"bitcast {self.type(types[0])} {a} to {type}")
         raise InternalError(f"the LLVM backend has no instruction {op}")
 
-    def _rare(self, one: Instruction, condition: str, usual: str, argument: str) -> str:
+    def _rare(self, one: Instruction, condition: str, usual: str, *arguments: str) -> str:
         f, type, choice = self.f, self.type(one.type), self.type("bool")
         held = f.variable(type, usual)
         asked = condition
         if self.count > 1:
             asked = f.call(f"llvm.vector.reduce.or.v{self.count}i1", "i1", (choice, condition))
         with f.when(asked):
-            unusual = self._inline(one.attribute, [argument])
+            unusual = self._inline(one.attribute, arguments)
             f.store(type, f.op(f"select {choice} {condition}, {type} {unusual}, {type} {usual}"), held)
         return f.load(type, held)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 
 from ..builder import Builder, Value
-from ..kernel import Kernel, Operand
-from .formats import format_of
+from ..kernel import Kernel
+from .formats import alone, format_of
 
 
 def scale(b: Builder, a: Value, n: Value) -> Value:
@@ -44,8 +44,5 @@ def mantissa(b: Builder, x: Value) -> Value:
 @functools.cache
 def written(op: str, type: str) -> Kernel:
     """One of them as a kernel."""
-    b = Builder()
-    count = 2 if op == "scale" else 1
-    arguments = [b.load(i, type) for i in range(count)]
-    b.store(count, {"scale": scale, "exponent": exponent, "mantissa": mantissa}[op](b, *arguments))
-    return Kernel((*[Operand(type)] * count, Operand(type, written=True)), tuple(b.instructions))
+    write = {"scale": scale, "exponent": exponent, "mantissa": mantissa}[op]
+    return alone(type, write, 2 if op == "scale" else 1)

@@ -1,12 +1,15 @@
-"""erf and erfc."""
+"""erf, erfc and ndtr."""
 
 from __future__ import annotations
+
+import math
 
 from ..builder import Builder, Value
 from .coefficients import LOG2_E, TABLES
 from .exponentials import exp_pieces, remainder, small_expm1, whole_powers
 from .formats import at_most, format_of, polynomial, sign_of, with_sign
 
+ROOT_2 = math.sqrt(2)
 # From here erf rounds to 1, and erfc to 0; the fits go as far.
 FLAT = {"f32": 3.9375, "f64": 5.9375}
 GONE = {"f32": 10.25, "f64": 27.5}
@@ -30,14 +33,27 @@ def erfc(b: Builder, x: Value) -> Value:
     """exp(-x^2) (1 + u q(u - 1)) / (1 + 2 |x|), u = 2 |x| / (|x| + 2); 2 less that for negative x."""
     size = at_most(b, abs(x), GONE[x.type])
     square = size * size
-    lost = b.fma(size, size, -square)
+    y = _tail(b, size, square, b.fma(size, size, -square))
+    return b.select(x < 0.0, 2.0 - y, y)
+
+
+def ndtr(b: Builder, x: Value) -> Value:
+    """The normal distribution, erfc(-x / sqrt(2)) / 2; the square is taken of x itself, whose digits all count."""
+    size = at_most(b, abs(x), GONE[x.type] * ROOT_2)
+    half = size * 0.5
+    square = size * half
+    y = _tail(b, size * (1 / ROOT_2), square, b.fma(size, half, -square)) * 0.5
+    return b.select(x > 0.0, 1.0 - y, y)
+
+
+def _tail(b: Builder, size: Value, square: Value, lost: Value) -> Value:
+    """erfc(size) for a size that is not negative, and its square in two parts."""
     p, n = exp_pieces(b, -square)
     u = (size + size) / (size + 2.0)
-    uq = polynomial(b, u - 1.0, TABLES[ERFC[x.type]][x.type]) * u
+    uq = polynomial(b, u - 1.0, TABLES[ERFC[size.type]][size.type]) * u
     p = b.fma(p, -lost, p)
     # Near 0 the factor of p is little less than 1, and more exact as 1 - ...
     small = size < 0.5
     twice = size + size
     quotient = b.select(small, twice - uq, b.fma(p, uq, p)) / (twice + 1.0)
-    y = b.emit("scale", b.select(small, b.fma(-p, quotient, p), quotient), n)
-    return b.select(x < 0.0, 2.0 - y, y)
+    return b.emit("scale", b.select(small, b.fma(-p, quotient, p), quotient), n)

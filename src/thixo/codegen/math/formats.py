@@ -55,7 +55,9 @@ def format_of(x: Value) -> Format:
     return FORMATS[x.type]
 
 
-def polynomial(b: Builder, x: Value, coefficients: Sequence[float], square: Value | None = None) -> Value:
+def polynomial(
+    b: Builder, x: Value, coefficients: Sequence[float], square: Value | None = None
+) -> Value:
     """By Horner's rule; long ones in blocks of coefficients, which run side by side and are as accurate."""
     size = 4 if len(coefficients) <= 12 else 8
     blocks = [coefficients[i : i + size] for i in range(0, len(coefficients), size)]
@@ -107,13 +109,13 @@ def flipped(b: Builder, x: Value, sign: Value) -> Value:
     return (x.bits(sign.type) ^ sign).bits(x.type)
 
 
-def rarely(b: Builder, condition: Value, unusual: Kernel, usual: Value, x: Value) -> Value:
-    """What the kernel makes of x where the condition holds, which is hardly ever."""
-    return b.emit("rare", condition, usual, x, attribute=unusual)
+def rarely(b: Builder, condition: Value, unusual: Kernel, usual: Value, *arguments: Value) -> Value:
+    """What the kernel makes of the arguments where the condition holds, which is hardly ever."""
+    return b.emit("rare", condition, usual, *arguments, attribute=unusual)
 
 
-def alone(type: str, write: Callable[[Builder, Value], Value]) -> Kernel:
-    """A kernel of one argument."""
+def alone(type: str, write: Callable[..., Value], count: int = 1) -> Kernel:
+    """A function of some arguments of one type as a kernel of its own."""
     b = Builder()
-    b.store(1, write(b, b.load(0, type)))
-    return Kernel((Operand(type), Operand(type, written=True)), tuple(b.instructions))
+    b.store(count, write(b, *(b.load(i, type) for i in range(count))))
+    return Kernel((*[Operand(type)] * count, Operand(type, written=True)), tuple(b.instructions))

@@ -18,7 +18,9 @@ LARGE = {"f32": 2.0**30, "f64": 2.0**60}
 def _halves(b: Builder, size: Value) -> tuple[Value, Value, Value, Value]:
     """cosh(r), sinh(r), 2^n / 8 and 2^-n / 8, where size = n log 2 + r."""
     f = format_of(size)
-    n, held = whole_powers(b, at_most(b, size, OVERFLOW[size.type]), LOG2_E[size.type][0], f.bias - 3)
+    n, held = whole_powers(
+        b, at_most(b, size, OVERFLOW[size.type]), LOG2_E[size.type][0], f.bias - 3
+    )
     r = remainder(b, at_most(b, size, OVERFLOW[size.type]), n)
     square = r * r
     even = b.fma(polynomial(b, square, TABLES["COSH"][size.type]), square, 1.0)
@@ -85,5 +87,3 @@ def atanh(b: Builder, x: Value) -> Value:
     y = log1p(b, (size + size) / (1.0 - size)) * 0.5
     tiny = size < 2.0 ** -(format_of(x).fraction // 2 + 1)
     return b.select(tiny, x, with_sign(b, y, sign_of(b, x)))
-
-

@@ -20,7 +20,9 @@ def split(b: Builder, x: Value) -> tuple[Value, Value]:
 def ends(b: Builder, x: Value, y: Value) -> Value:
     """The logarithm y with its values at 0, infinity, NaN and for negative x."""
     y = b.select(x < INF, y, x)
-    return b.select(x > 0.0, y, b.select(x == 0.0, b.constant(-INF, x.type), b.constant(NAN, x.type)))
+    return b.select(
+        x > 0.0, y, b.select(x == 0.0, b.constant(-INF, x.type), b.constant(NAN, x.type))
+    )
 
 
 def natural(b: Builder, k: Value, f: Value) -> Value:

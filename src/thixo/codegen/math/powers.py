@@ -36,7 +36,9 @@ def _through_f64(b: Builder, size: Value, y: Value) -> Value:
     magic = format_of(f).magic + format_of(f).bias
     held = product + magic
     power = (held.bits("i64") << 52).bits("f64")
-    return (polynomial(b, product - (held - magic), TABLES["POWER_EXP2"]["f64"]) * power).cast("f32")
+    return (polynomial(b, product - (held - magic), TABLES["POWER_EXP2"]["f64"]) * power).cast(
+        "f32"
+    )
 
 
 def _in_two_parts(b: Builder, size: Value, y: Value) -> Value:

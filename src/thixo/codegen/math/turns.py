@@ -42,7 +42,9 @@ def _long(b: Builder, x: Value, per_pi: int, shift: float) -> tuple[Value, Value
 
     bits = x.bits(whole)
     low_mask = c(0xFFFFFFFF)
-    exponent = ((bits >> c(52)) & c(0x7FF)) - c(1075 - 32)  # of the last bit; the words begin with 32 zeros
+    exponent = ((bits >> c(52)) & c(0x7FF)) - c(
+        1075 - 32
+    )  # of the last bit; the words begin with 32 zeros
     mantissa = (bits & c((1 << 52) - 1)) | c(1 << 52)
     # The words from `exponent / 32` on: halve what is left to choose from, five times.
     words = [c(w) for w in TURN_WORDS]
@@ -59,7 +61,13 @@ def _long(b: Builder, x: Value, per_pi: int, shift: float) -> tuple[Value, Value
     carry = c(0)
     fraction: list[Value] = []
     for i in (3, 2, 1, 0):
-        column = (by0[i] & low_mask) + (by0[i + 1] >> c(32)) + (by1[i + 1] & low_mask) + (by1[i + 2] >> c(32)) + carry
+        column = (
+            (by0[i] & low_mask)
+            + (by0[i + 1] >> c(32))
+            + (by1[i + 1] & low_mask)
+            + (by1[i + 2] >> c(32))
+            + carry
+        )
         fraction.insert(0, column & low_mask)
         carry = column >> c(32)
     top = (fraction[0] << c(32)) | fraction[1]
