@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 from thixo.codegen.builder import NotLowered
@@ -11,7 +12,7 @@ from thixo.codegen.llvm import target
 from thixo.codegen.rowwise import lower_rows, parameters
 from thixo.dtype import ALL
 
-from thixo.runtime import kernels
+from . import cache, kernels
 
 _CODES = {dtype.short: dtype.code for dtype in ALL}
 LAYOUTS = ("along", "across")
@@ -46,8 +47,22 @@ def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...])
 
 def address(kernel: Kernel, layout: int) -> int | None:
     """Where its machine code is; None if this machine cannot make any."""
-    name = f"rows_{LAYOUTS[layout]}_{kernel.key}_{kernels.generator()}"
-    return kernels.load(name, lambda name, machine: llvm_text(kernel, layout, name, machine))
+    from thixo.codegen.llvm import compile
+
+    machine = target.host()
+    name = f"rows_{LAYOUTS[layout]}_{kernel.key}"
+    try:
+        with kernels._loading:
+            seed = f"{name} {machine.name} {kernels._generator()} {compile.version()}"
+            key = hashlib.sha256(seed.encode()).hexdigest()
+            code = cache.get(key)
+            if code is None:
+                code = compile.object_code(llvm_text(kernel, layout, name, machine), machine)
+                cache.put(key, code)
+            return compile.loaded().addresses(code, [name])[0]
+    except ImportError as error:
+        kernels._say_once(f"kernels cannot be compiled ({error}); operators run on NumPy, slower")
+        return None
 
 
 def llvm_text(kernel: Kernel, layout: int, name: str, machine: Any) -> str:
