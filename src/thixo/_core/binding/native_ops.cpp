@@ -226,6 +226,32 @@ bool detach(const Operator&, PyObject* const* slots, Results& out) {
 
 }  // namespace
 
+// The gradient of a sum: seen from everywhere it was summed over.
+static Ref<Tensor> sum_rule(const Operator& op, PyObject* const* attributes, const Ref<Tensor>& g, const ResultType& input) {
+  PyObject *dim = attributes[1], *keepdim = attributes[2];
+  int ndim = input.sizes.size();
+  bool reduced[kMaxDims] = {};
+  if (!dim || !keepdim || g->dtype != input.dtype) return {};
+  if (dim == Py_None || (PyTuple_Check(dim) && PyTuple_GET_SIZE(dim) == 0)) std::fill(reduced, reduced + ndim, true);
+  else
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dim); ++i)
+      reduced[axis_from(op, as_int64(PyTuple_GET_ITEM(dim, i)), ndim)] = true;
+  bool kept = keepdim == Py_True;
+  Dims strides(ndim);
+  for (int i = 0, at = 0; i < ndim; ++i) {
+    strides[i] = reduced[i] ? 0 : g->strides[at];
+    at += kept || !reduced[i];
+  }
+  Ref<Tensor> spread = alias(*g);
+  spread->sizes = input.sizes;
+  spread->strides = strides;
+  spread->numel = 1;
+  for (int64_t size : input.sizes) spread->numel *= size;
+  return spread;
+}
+
+NativeRule find_native_rule(const std::string& name) { return name == "sum" ? sum_rule : nullptr; }
+
 NativeCall find_native(const std::string& name) {
   static const std::unordered_map<std::string, NativeCall> table = {
       {"sum", native_sum}, {"transpose", transpose}, {"permute", permute}, {"view", view}, {"reshape", reshape},

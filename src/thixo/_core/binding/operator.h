@@ -51,6 +51,10 @@ struct Variant {
   Kernel kernel;  // without a loop: there is none for this
 };
 
+// The gradient of the first parameter, an input of this type, from the attributes that the rules ask for; null: not this case.
+using NativeRule = Ref<Tensor> (*)(const Operator& op, PyObject* const* attributes, const Ref<Tensor>& gradient,
+                                   const ResultType& input);
+
 struct Operator {
   std::string name, full_name, grad_name;
   Object doc, declaration, result_type;
@@ -78,6 +82,7 @@ struct Operator {
   bool copies = false;
   bool is_part = false;  // a view of distinct elements of its input, by numbers alone
   NativeCall native = nullptr;
+  NativeRule native_rule = nullptr;
   PyObject* self = nullptr;  // the Python object, not owned
 };
 
@@ -138,6 +143,7 @@ bool apply_fused(const Operator& op, uint32_t active, uint64_t needed, const Rul
                  SmallVector<std::pair<int, Ref<Tensor>>, 2>& out);
 
 NativeCall find_native(const std::string& name);
+NativeRule find_native_rule(const std::string& name);
 NativeCall find_native_creation(const std::string& name);
 NativeCall find_native_product(const std::string& name);
 void install_tape_operators();

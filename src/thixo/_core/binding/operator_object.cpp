@@ -119,6 +119,7 @@ static int fill(Operator& op, PyObject* kw) {
         op.plain[i].loop = find_loop(base.c_str(), DType(i));
         op.has_loops = op.has_loops || op.plain[i].loop;
       }
+    op.native_rule = op.kind == OpKind::Inplace ? nullptr : find_native_rule(op.full_name);
     op.native = op.kind == OpKind::Inplace ? nullptr : find_native(op.full_name);
   }
   return 0;

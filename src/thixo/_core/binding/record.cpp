@@ -70,6 +70,17 @@ struct RuleNode final : Node {
     return nullptr;
   }
 
+  // The type of a parameter's tensor is what its own history says it is: nothing has to be kept for that.
+  const ResultType& input_type(int param) const {
+    const Edge& edge = edges[edges_of(param).first];
+    return edge.node->results[edge.input];
+  }
+  Object type_of(int param) const {
+    const ResultType& type = input_type(param);
+    Object shape = dims_tuple(type.sizes);
+    return Object::own(PyObject_CallFunctionObjArgs(known.spec, shape.get(), dtype_object(type.dtype), nullptr));
+  }
+
   Object argument(RuleArgument what, std::vector<Ref<Tensor>>& gradients) {
     if (what.from == From::Grad) {
       if (!gradients[what.index]) gradients[what.index] = tape_operators.zeros(results[what.index]);
@@ -82,6 +93,7 @@ struct RuleNode final : Node {
       return t;
     }
     Kept* k = find(what);
+    if (!k) return type_of(what.index);
     if (k->is_list) {
       Object list = Object::own(PyList_New(Py_ssize_t(k->list.size())));
       for (size_t i = 0; i < k->list.size(); ++i)
@@ -137,12 +149,24 @@ struct RuleNode final : Node {
     return true;
   }
 
+  // By the operator's own native rule, if it has one.
+  bool apply_natively(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) {
+    if (!op->native_rule || modes.grad || !gradients[0] || gradients[0]->symbolic() || !edges[0].node) return false;
+    SmallVector<PyObject*, 6> attributes;
+    for (size_t i = 0; i < op->params.size(); ++i) {
+      Kept* k = find({From::Input, int(i)});
+      attributes.push_back(k ? k->object.get() : nullptr);
+    }
+    out[0] = op->native_rule(*op, attributes.begin(), gradients[0], input_type(0));
+    return bool(out[0]);
+  }
+
   void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
     if (released)
       fail(ErrorKind::Autograd,
            "backward: the graph was already freed by an earlier backward (at " + name() +
                "); pass retain_graph=True to the first backward if you need two");
-    if (apply_as_kernel(gradients, out)) return;
+    if (apply_as_kernel(gradients, out) || apply_natively(gradients, out)) return;
     for (size_t r = 0; r < op->rules.size(); ++r) {
       if (!(active >> r & 1)) continue;
       const Rule& rule = op->rules[r];
@@ -188,6 +212,8 @@ Object spec_of(PyObject* o) {
 
 // Keeps one thing for the node's rules. Results are added by finish_record.
 void keep(RuleNode& node, RuleArgument a, PyObject* const* slots, const Tensor* overwritten) {
+  if (a.from == From::Type && is_tensor(slots[a.index]) && !tensor_of(slots[a.index])->symbolic() && node.needs(a.index))
+    return;  // see type_of
   Kept& k = node.kept.emplace_back();
   k.what = a;
   if (a.from == From::Output) return;
