@@ -45,8 +45,16 @@ class Ref {
   static Ref adopt(T* p) { Ref r; r.p_ = p; return r; }
 };
 
+// A new object and the one reference to it. Without arguments members have what they are declared with: `T()` would
+// first fill the whole of it with zeros.
 template <class T, class... A>
-Ref<T> make(A&&... a) { return Ref<T>(new T(std::forward<A>(a)...)); }
+Ref<T> make(A&&... a) {
+  T* made;
+  if constexpr (sizeof...(A) == 0) made = new T;
+  else made = new T(std::forward<A>(a)...);
+  made->references.store(1, std::memory_order_relaxed);  // nobody else knows it yet
+  return Ref<T>::adopt(made);
+}
 
 inline bool is_unique(const Counted* p) { return p->references.load(std::memory_order_acquire) == 1; }
 
