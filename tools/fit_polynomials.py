@@ -176,7 +176,7 @@ FITS: dict[str, Fit] = {
     "EXP2": Fit("2^r = 1 + r q(r), |r| <= 1/2",
                 lambda r: (2**r - 1) / r, lambda r: abs(r) / 2**r, number("-0.5"), number("0.5"), {"f32": 5, "f64": 10}),
     "LOG": Fit("log(1 + f) = f + f^2 q(f), 3/4 <= 1 + f <= 3/2",
-               lambda f: (mp.log1p(f) - f) / f**2, lambda f: abs(f**2 / mp.log1p(f)), BELOW, ABOVE, {"f32": 8, "f64": 20}),
+               lambda f: (mp.log1p(f) - f) / f**2, lambda f: abs(f**2 / mp.log1p(f)), BELOW, ABOVE, {"f32": 7, "f64": 20}),
     "LOG2": Fit("log2(1 + f) = f + f q(f), 3/4 <= 1 + f <= 3/2",
                 lambda f: mp.log1p(f) / LN2 / f - 1, lambda f: abs(f * LN2 / mp.log1p(f)), BELOW, ABOVE,
                 {"f32": 9, "f64": 21}),

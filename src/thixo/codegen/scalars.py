@@ -242,8 +242,9 @@ class KernelScalars:
             return self.b.function("hypot", x.re, x.im)
         return x if x.type == "bool" or x.type[0] == "u" else abs(x)
 
-    def sign(self, x: Scalar) -> Value:
-        x = _real(x, "sign")
+    def sign(self, x: Scalar) -> Scalar:
+        if isinstance(x, Pair):
+            return self._complex("sign", x)
         if x.type == "bool":
             return x
         one, zero = self.b.constant(1, x.type), self.b.constant(0, x.type)
@@ -350,8 +351,15 @@ class KernelScalars:
 
     # ---- functions
 
-    def sqrt(self, x: Scalar) -> Value:
-        return self.b.emit("sqrt", _real(x, "sqrt"))
+    def sqrt(self, x: Scalar) -> Scalar:
+        return self._complex("sqrt", x) if isinstance(x, Pair) else self.b.emit("sqrt", x)
+
+    def _complex(self, name: str, x: Pair) -> Pair:
+        from .complex_scalars import COMPLEX
+
+        if name not in COMPLEX:
+            raise NotLowered(f"{name} of complex numbers")
+        return COMPLEX[name](self.b, x)
 
     def pow(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "pow"), _real(y, "pow"))
@@ -368,7 +376,9 @@ class KernelScalars:
         if name not in FUNCTIONS:
             raise AttributeError(name)
 
-        def call(*arguments: Scalar) -> Value:
+        def call(*arguments: Scalar) -> Scalar:
+            if len(arguments) == 1 and isinstance(arguments[0], Pair):
+                return self._complex(name, arguments[0])
             values = [_real(x, name) for x in arguments]
             if len(values) == 2:
                 values = list(self.b.alike(*values))

@@ -69,6 +69,8 @@ class Amax(Op):
     def kernel(input, dim, keepdim):
         return np.maximum.reduce(input, axis=axes(dim, input.ndim, "amax"), keepdims=keepdim)
 
+    row_type = "same"
+
     def rows(k, input):
         return k.reduce_max(input)
 
@@ -106,6 +108,8 @@ class Amin(Op):
 
     def kernel(input, dim, keepdim):
         return np.minimum.reduce(input, axis=axes(dim, input.ndim, "amin"), keepdims=keepdim)
+
+    row_type = "same"
 
     def rows(k, input):
         return k.reduce_min(input)
@@ -374,6 +378,8 @@ class Argmax(Op):
     def kernel(input, dim, keepdim):
         return _position(np.argmax, input, dim, keepdim)
 
+    row_type = "index"
+
     def rows(k, input):
         return _first_of(k, input, k.reduce_max(input))[1]
 
@@ -406,6 +412,8 @@ class Argmin(Op):
 
     def kernel(input, dim, keepdim):
         return _position(np.argmin, input, dim, keepdim)
+
+    row_type = "index"
 
     def rows(k, input):
         return _first_of(k, input, k.reduce_min(input))[1]

@@ -50,6 +50,8 @@ class Sum(Op):
         dims = axes(dim, array.ndim, "sum")
         return np.add.reduce(array, axis=dims, dtype=wrapping, keepdims=keepdim)
 
+    row_type = "sum"
+
     def rows(k, input):
         return k.reduce_sum(input)
 
@@ -124,8 +126,10 @@ class Mean(Op):
         sums = np.add.reduce(array, axis=dims, dtype=wide, keepdims=keepdim)
         return np.true_divide(sums, count(array.shape, dims))
 
+    row_type = "float"
+
     def rows(k, input):
-        total = k.reduce_sum(k.wide(input))
+        total = k.reduce_sum(input)
         if k.is_complex(total):
             return k.complex(total.re / k.columns(), total.im / k.columns())
         return total / k.columns()
@@ -205,6 +209,8 @@ class Prod(Op):
         dims = axes(dim, array.ndim, "prod")
         return np.multiply.reduce(array, axis=dims, dtype=wrapping, keepdims=keepdim)
 
+    row_type = "sum"
+
     def rows(k, input):
         return k.reduce_prod(input)
 
@@ -251,6 +257,8 @@ class All(Op):
         dims = axes(dim, input.ndim, "all", empty_is_all=False)
         return np.logical_and.reduce(input != 0, axis=dims, keepdims=keepdim)
 
+    row_type = "truth"
+
     def rows(k, input):
         return k.reduce_all(input)
 
@@ -287,6 +295,8 @@ class AnyTrue(Op):
     def kernel(input, dim, keepdim):
         dims = axes(dim, input.ndim, "any", empty_is_all=False)
         return np.logical_or.reduce(input != 0, axis=dims, keepdims=keepdim)
+
+    row_type = "truth"
 
     def rows(k, input):
         return k.reduce_any(input)
@@ -328,6 +338,8 @@ class CountNonzero(Op):
     def kernel(input, dim, keepdim):
         dims = axes(dim, input.ndim, "count_nonzero")
         return np.add.reduce(input != 0, axis=dims, dtype=np.int64, keepdims=keepdim)
+
+    row_type = "index"
 
     def rows(k, input):
         return k.reduce_sum(k.truth(input))

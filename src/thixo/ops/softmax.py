@@ -90,6 +90,8 @@ class Softmax(Op):
         weights /= np.add.reduce(weights, axis=-1, keepdims=True)
         return _back(weights, input.ndim, dim)
 
+    row_type = "float"
+
     def rows(k, input):
         weights = k.exp(input - k.reduce_max(input))
         return weights * (1.0 / k.reduce_sum(weights))
@@ -121,6 +123,8 @@ class LogSoftmax(Op):
         x = _shifted(input, dim, dtype)
         y = x - np.log(np.add.reduce(np.exp(x), axis=-1, keepdims=True))
         return _back(y, input.ndim, dim)
+
+    row_type = "float"
 
     def rows(k, input):
         shifted = input - k.reduce_max(input)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
 from thixo.codegen.builder import NotLowered
@@ -10,25 +9,30 @@ from thixo.codegen.expand import expand
 from thixo.codegen.kernel import VIEWS, Kernel
 from thixo.codegen.llvm import target
 from thixo.codegen.rowwise import lower_rows, parameters
+from thixo.codegen.rowwise_split import split
 from thixo.dtype import ALL
-
-from . import cache, kernels
+from thixo.runtime import kernels
 
 _CODES = {dtype.short: dtype.code for dtype in ALL}
 LAYOUTS = ("along", "across")
+# As the core has them: the input's type; the same, of floats and complex alone; int64 for integers and bool; bool, but
+# uint8 stays; int64.
+TYPES = ("asked", "same", "float", "sum", "truth", "index")
 
 
 def describe(declaration: Any) -> tuple[Any, ...]:
     """What the core needs to know of a declaration.
 
     Places of the parameters that rows are made from, those of them whose numbers become part of the kernel, the
-    places of `dim` and `dtype`, the rule for the axes, the check of values.
+    places of `dim`, `dtype` and `keepdim`, how the result's type follows from the input's, the rule for the axes,
+    the check of values.
     """
     sig = declaration.sig
     places = tuple(sig.place(name) for name in parameters(declaration))
     fixed = tuple(sig.place(name) for name in getattr(declaration, "row_fixed", ()))
     rules = (getattr(declaration, name, None) for name in ("row_axes", "row_check"))
-    return places, fixed, sig.place("dim"), sig.place("dtype"), *rules
+    type = TYPES.index(getattr(declaration, "row_type", "asked"))
+    return places, fixed, *(sig.place(name) for name in ("dim", "dtype", "keepdim")), type, *rules
 
 
 def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...]) -> Any:
@@ -45,24 +49,16 @@ def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...])
         return None
 
 
+def halves(kernel: Kernel) -> tuple[Kernel, Kernel, tuple[int, ...]] | None:
+    """The two kernels that reduce few long rows in blocks, and the operands that the second one takes."""
+    made = split(kernel)
+    return None if made is None else (made.partial, made.combine, made.passed)
+
+
 def address(kernel: Kernel, layout: int) -> int | None:
     """Where its machine code is; None if this machine cannot make any."""
-    from thixo.codegen.llvm import compile
-
-    machine = target.host()
-    name = f"rows_{LAYOUTS[layout]}_{kernel.key}"
-    try:
-        with kernels._loading:
-            seed = f"{name} {machine.name} {kernels._generator()} {compile.version()}"
-            key = hashlib.sha256(seed.encode()).hexdigest()
-            code = cache.get(key)
-            if code is None:
-                code = compile.object_code(llvm_text(kernel, layout, name, machine), machine)
-                cache.put(key, code)
-            return compile.loaded().addresses(code, [name])[0]
-    except ImportError as error:
-        kernels._say_once(f"kernels cannot be compiled ({error}); operators run on NumPy, slower")
-        return None
+    name = f"rows_{LAYOUTS[layout]}_{kernel.key}_{kernels.generator()}"
+    return kernels.load(name, lambda name, machine: llvm_text(kernel, layout, name, machine))
 
 
 def llvm_text(kernel: Kernel, layout: int, name: str, machine: Any) -> str:

@@ -131,6 +131,7 @@ Results evaluate_generic(const Operator& op, PyObject* const* slots) {
   Results out;
   check_first_dtype(op, slots);
   if (op.native && op.native(op, slots, out)) return out;
+  if (op.rows && evaluate_rows(op, slots, nullptr, out)) return out;
   size_t n = op.params.size();
   Object specs = Object::own(PyObject_Vectorcall(op.infer.get(), slots, n, nullptr));
   check_sizes(op, specs.get());

@@ -26,6 +26,7 @@ int64_t as_int64(PyObject* o) {
 // sum(input, dim, keepdim, *, dtype)
 bool native_sum(const Operator& op, PyObject* const* slots, Results& out) {
   Ref<Tensor> t = ref_of(slots[0]);
+  if (t->numel >= 4096 && op.rows) return false;  // from here on a row kernel is faster
   DType result = is_bool(t->dtype) || is_integer(t->dtype) ? DType::I64 : t->dtype;
   if (slots[3] != Py_None) {
     result = dtype_from(slots[3], "sum");

@@ -19,6 +19,8 @@ struct RowVariant {
   Object made;             // the Python Kernel, to compile it for a layout
   RowLoop loops[2] = {};
   bool tried[2] = {};
+  RowSplit split[2];  // by layout
+  bool split_tried[2] = {};
 };
 
 Object runtime(const char* name) {
@@ -29,9 +31,13 @@ Object runtime(const char* name) {
 
 }  // namespace
 
+// How the result's type follows from the input's, where that is simple enough to be known here.
+enum class RowType : uint8_t { Asked, Same, Float, Sum, Truth, Index };
+
 struct RowTable {
   std::vector<int> params, fixed;
-  int dim = -1, dtype = -1;
+  int dim = -1, dtype = -1, keepdim = -1;
+  RowType type = RowType::Asked;
   Object axes, check;
   bool is_fixed(int param) const { return std::find(fixed.begin(), fixed.end(), param) != fixed.end(); }
   std::vector<std::unique_ptr<RowVariant>> variants;
@@ -51,8 +57,10 @@ RowTable& table_of(const Operator& op) {
     table->fixed.push_back(int(PyLong_AsLong(PyTuple_GET_ITEM(fixed, i))));
   table->dim = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 2)));
   table->dtype = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 3)));
-  if (PyTuple_GET_ITEM(about.get(), 4) != Py_None) table->axes = Object::borrow(PyTuple_GET_ITEM(about.get(), 4));
-  if (PyTuple_GET_ITEM(about.get(), 5) != Py_None) table->check = Object::borrow(PyTuple_GET_ITEM(about.get(), 5));
+  table->keepdim = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 4)));
+  table->type = RowType(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 5)));
+  if (PyTuple_GET_ITEM(about.get(), 6) != Py_None) table->axes = Object::borrow(PyTuple_GET_ITEM(about.get(), 6));
+  if (PyTuple_GET_ITEM(about.get(), 7) != Py_None) table->check = Object::borrow(PyTuple_GET_ITEM(about.get(), 7));
   op.row_table = table;
   return *op.row_table;
 }
@@ -102,7 +110,7 @@ struct Call {
   Dims sizes;
   bool reduced[kMaxDims];
 
-  bool gather() {
+  bool gather(bool ask) {
     const DType* wanted = nullptr;
     DType dtype{};
     if (table.dtype >= 0 && slots[table.dtype] != Py_None) {
@@ -121,7 +129,7 @@ struct Call {
       tensors.push_back(pinned(t));
     }
     if (first || sizes.size() > kMaxDims) return false;
-    if (table.axes) {
+    if (table.axes && ask) {
       Object dims = Object::own(PyObject_Vectorcall(table.axes.get(), slots, op.params.size(), nullptr));
       if (dims.get() == Py_None || !PyTuple_Check(dims.get())) return false;
       std::fill(reduced, reduced + sizes.size(), false);
@@ -164,16 +172,26 @@ struct Call {
   }
 };
 
-RowVariant& variant_of(Call& call, const std::string& key, PyObject* results) {
+struct Outcome {
+  DType dtype;
+  Dims shape;
+  bool shaped = false;  // else as the kernel makes it
+};
+using Outcomes = SmallVector<Outcome, 4>;
+
+RowVariant& variant_of(Call& call, const std::string& key, const Outcomes& outcomes) {
   for (auto& v : call.table.variants)
     if (v->key == key) return *v;
+  Object results = Object::own(PyTuple_New(Py_ssize_t(outcomes.size())));
+  for (size_t i = 0; i < outcomes.size(); ++i)
+    PyTuple_SET_ITEM(results.get(), Py_ssize_t(i), Object::own(PyUnicode_FromString(short_name(outcomes[i].dtype))).give());
   auto made = std::make_unique<RowVariant>();
   made->key = key;
   Object arguments;
   std::string again;
   call.describe(again, &arguments);
   Object found = Object::own(PyObject_CallFunctionObjArgs(runtime("find").get(), call.op.declaration.get(),
-                                                          arguments.get(), results, nullptr));
+                                                          arguments.get(), results.get(), nullptr));
   if (found.get() != Py_None) {
     PyObject* operands = PyTuple_GET_ITEM(found.get(), 0);
     RowKernel& k = made->kernel;
@@ -194,43 +212,62 @@ RowVariant& variant_of(Call& call, const std::string& key, PyObject* results) {
   return *call.table.variants.back();
 }
 
-RowLoop loop_of(RowVariant& v, RowLayout layout) {
-  const int at = int(layout);
-  if (v.tried[at]) return v.loops[at];
-  Object number = Object::own(PyLong_FromLong(at));
-  Object found = Object::own(
-      PyObject_CallFunctionObjArgs(runtime("address").get(), v.made.get(), number.get(), nullptr));
-  v.tried[at] = true;
+RowLoop compiled(PyObject* kernel, RowLayout layout) {
+  Object number = Object::own(PyLong_FromLong(long(layout)));
+  Object found = Object::own(PyObject_CallFunctionObjArgs(runtime("address").get(), kernel, number.get(), nullptr));
+  RowLoop loop = nullptr;
   if (found.get() != Py_None) {
     void* address = PyLong_AsVoidPtr(found.get());
     if (!address && PyErr_Occurred()) throw PythonError();
-    std::memcpy(&v.loops[at], &address, sizeof(address));
+    std::memcpy(&loop, &address, sizeof(address));
+  }
+  return loop;
+}
+
+RowLoop loop_of(RowVariant& v, RowLayout layout) {
+  const int at = int(layout);
+  if (!v.tried[at]) {
+    v.loops[at] = compiled(v.made.get(), layout);
+    v.tried[at] = true;
   }
   return v.loops[at];
 }
 
-}  // namespace
+// Null where the kernel cannot be cut.
+const RowSplit* split_of(RowVariant& v, RowLayout layout) {
+  const int at = int(layout);
+  RowSplit& split = v.split[at];
+  if (!v.split_tried[at]) {
+    v.split_tried[at] = true;
+    Object halves = Object::own(PyObject_CallOneArg(runtime("halves").get(), v.made.get()));
+    if (halves.get() == Py_None) return nullptr;
+    PyObject* partial = PyTuple_GET_ITEM(halves.get(), 0);
+    Object operands = Object::own(PyObject_GetAttrString(partial, "operands"));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(operands.get()); ++i) {
+      PyObject* operand = PyTuple_GET_ITEM(operands.get(), i);
+      Object written = Object::own(PyObject_GetAttrString(operand, "written"));
+      if (written.get() != Py_True) continue;
+      Object item = Object::own(PyObject_GetAttrString(operand, "bytes"));
+      split.part_item[split.parts++] = int(PyLong_AsLong(item.get()));
+    }
+    PyObject* passed = PyTuple_GET_ITEM(halves.get(), 2);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(passed); ++i)
+      split.passed[split.passed_count++] = int(PyLong_AsLong(PyTuple_GET_ITEM(passed, i)));
+    split.combine = compiled(PyTuple_GET_ITEM(halves.get(), 1), RowLayout::Along);
+    if (split.combine) split.partial = compiled(partial, layout);
+  }
+  return split.partial ? &split : nullptr;
+}
 
-// `specs`: what the operator's rule says of its results. False where there is no kernel for these arguments.
-bool evaluate_rows(const Operator& op, PyObject* const* slots, PyObject* specs, Results& out) {
-  RowTable& table = table_of(op);
-  Call call{op, table, slots};
-  if (!call.gather()) return false;
-  const bool several = !PyObject_TypeCheck(specs, reinterpret_cast<PyTypeObject*>(known.spec));
-  const Py_ssize_t count = several ? Py_SIZE(specs) : 1;
+bool run(Call& call, Outcomes& outcomes, Results& out) {
+  const Operator& op = call.op;
   std::string key;
   call.describe(key, nullptr);
-  Object results = Object::own(PyTuple_New(count));
-  SmallVector<DType, 2> dtypes;
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* spec = several ? PySequence_Fast_ITEMS(specs)[i] : specs;
-    dtypes.push_back(dtype_from(PyTuple_GET_ITEM(spec, 1), op.name.c_str()));
-    key += char('a' + code(dtypes[i]));
-    PyTuple_SET_ITEM(results.get(), i, Object::own(PyUnicode_FromString(short_name(dtypes[i]))).give());
-  }
-  RowVariant& v = variant_of(call, key, results.get());
+  for (const Outcome& o : outcomes) key += char('a' + code(o.dtype));
+  RowVariant& v = variant_of(call, key, outcomes);
   if (!v.there) return false;
-  if (table.check) Object::own(PyObject_Vectorcall(table.check.get(), slots, op.params.size(), nullptr));
+  if (call.table.check)
+    Object::own(PyObject_Vectorcall(call.table.check.get(), call.slots, op.params.size(), nullptr));
 
   const RowKernel& kernel = v.kernel;
   const int ndim = call.sizes.size();
@@ -246,47 +283,100 @@ bool evaluate_rows(const Operator& op, PyObject* const* slots, PyObject* specs, 
   RowOperand operands[kMaxRowOperands];
   Dims strides[kMaxRowOperands];
   int at = 0;
-  for (const Ref<Tensor>& t : call.tensors) {
-    strides[at] = expanded_strides(*t, call.sizes);
-    for (int d = 0; d < ndim; ++d) strides[at][d] *= item_size(t->dtype);
-    operands[at] = {t->data(), strides[at].data()};
+  const auto place = [&](const Tensor& t) {
+    strides[at] = expanded_strides(t, call.sizes);
+    for (int d = 0; d < ndim; ++d) strides[at][d] *= item_size(t.dtype);
+    operands[at] = {t.data(), strides[at].data()};
     ++at;
-  }
+  };
+  for (const Ref<Tensor>& t : call.tensors) place(*t);
   for (double& number : call.numbers) {
     strides[at] = Dims(ndim);
     operands[at] = {reinterpret_cast<char*>(&number), strides[at].data()};
     ++at;
   }
-  for (Py_ssize_t i = 0; i < count; ++i, ++at) {
-    const bool full = kernel.view[at] == RowView::Full;
-    Ref<Tensor> made = empty(full ? call.sizes : kept, dtypes[i]);
-    strides[at] = expanded_strides(*made, call.sizes);
-    for (int d = 0; d < ndim; ++d) strides[at][d] *= item_size(dtypes[i]);
-    operands[at] = {made->data(), strides[at].data()};
+  for (const Outcome& o : outcomes) {
+    Ref<Tensor> made = empty(kernel.view[at] == RowView::Full ? call.sizes : kept, o.dtype);
+    place(*made);
     out.push_back(made);
   }
   RowNest nest;
   if (plan_rows(nest, kernel, operands, ndim, call.sizes.data(), call.reduced)) {
-    RowLoop loop = loop_of(v, nest.layout);
+    const RowSplit* split = wants_split(nest, kernel) ? split_of(v, nest.layout) : nullptr;
+    RowLoop loop = split ? split->partial : loop_of(v, nest.layout);
     if (!loop) {
       out.clear();
       return false;
     }
     WithoutGil free(numel >= kLongWork);
-    run_rows(nest, kernel, loop);
+    if (split) run_split(nest, kernel, *split);
+    else run_rows(nest, kernel, loop);
   }
-  for (Py_ssize_t i = 0; i < count; ++i) {
-    PyObject* spec = several ? PySequence_Fast_ITEMS(specs)[i] : specs;
-    Dims shape = dims_from(PyTuple_GET_ITEM(spec, 0), op.name.c_str());
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    if (!outcomes[i].shaped || out[i]->sizes == outcomes[i].shape) continue;
     int64_t wanted = 1;
-    for (int64_t s : shape) wanted *= s;
+    for (int64_t s : outcomes[i].shape) wanted *= s;
     if (wanted != out[i]->numel)
-      raise(ErrorKind::Internal, op.name + ": its rows make " + describe(*out[i]) + " where its rule says " + describe(shape));
-    if (out[i]->sizes == shape) continue;
-    out[i]->strides = contiguous_strides(shape);
-    out[i]->sizes = std::move(shape);
+      raise(ErrorKind::Internal, op.name + ": its rows make " + describe(*out[i]) + " where its rule says " +
+                                     describe(outcomes[i].shape));
+    out[i]->strides = contiguous_strides(outcomes[i].shape);
+    out[i]->sizes = std::move(outcomes[i].shape);
   }
   return true;
+}
+
+// The result's type without asking Python; false where the declaration must be asked (and may refuse).
+bool simple_type(const Call& call, DType& dtype) {
+  const Tensor& t = *call.tensors[0];
+  if (t.numel == 0 || (call.table.dtype >= 0 && call.slots[call.table.dtype] != Py_None)) return false;
+  dtype = t.dtype;
+  switch (call.table.type) {
+    case RowType::Same: return true;
+    case RowType::Float: return is_differentiable(dtype);
+    case RowType::Sum:
+      if (!is_differentiable(dtype)) dtype = DType::I64;
+      return true;
+    case RowType::Truth:
+      if (dtype != DType::U8) dtype = DType::Bool;
+      return true;
+    case RowType::Index: dtype = DType::I64; return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+// `specs`: what the operator's rule says of its results; null before it is asked. False where there is no kernel for
+// these arguments.
+bool evaluate_rows(const Operator& op, PyObject* const* slots, PyObject* specs, Results& out) {
+  RowTable& table = table_of(op);
+  if (!specs && table.type == RowType::Asked) return false;
+  Call call{op, table, slots};
+  Outcomes outcomes;
+  if (!specs) {
+    PyObject* dim = table.dim >= 0 ? slots[table.dim] : Py_None;
+    if (PyTuple_Check(dim) && PyTuple_GET_SIZE(dim) == 0) return false;  // all axes or none: the rule knows
+    DType dtype;
+    if (!call.gather(false) || !simple_type(call, dtype)) return false;
+    Outcome& o = outcomes.emplace_back();
+    o.dtype = dtype;
+    if (table.keepdim >= 0 && slots[table.keepdim] != Py_True) {
+      for (int d = 0; d < call.sizes.size(); ++d)
+        if (!call.reduced[d]) o.shape.push_back(call.sizes[d]);
+      o.shaped = true;
+    }
+    return run(call, outcomes, out);
+  }
+  if (!call.gather(true)) return false;
+  const bool several = !PyObject_TypeCheck(specs, reinterpret_cast<PyTypeObject*>(known.spec));
+  for (Py_ssize_t i = 0; i < (several ? Py_SIZE(specs) : 1); ++i) {
+    PyObject* spec = several ? PySequence_Fast_ITEMS(specs)[i] : specs;
+    Outcome& o = outcomes.emplace_back();
+    o.dtype = dtype_from(PyTuple_GET_ITEM(spec, 1), op.name.c_str());
+    o.shape = dims_from(PyTuple_GET_ITEM(spec, 0), op.name.c_str());
+    o.shaped = true;
+  }
+  return run(call, outcomes, out);
 }
 
 }  // namespace thixo

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 
 #include "allocator.h"
 #include "kernels.h"
@@ -11,6 +12,7 @@ namespace thixo {
 namespace {
 
 constexpr int64_t kGrain = 16384;  // elements that are worth a thread
+constexpr int64_t kBlock = 32768;  // places of a block, where few long rows are cut
 constexpr int64_t kPad = 64;       // places that a kept line has more than the row
 
 // Dimensions of one kind, merged where all operands allow it; outermost first.
@@ -168,6 +170,83 @@ struct Packing {
 };
 
 }  // namespace
+
+bool wants_split(const RowNest& nest, const RowKernel& kernel) {
+  if (nest.outer || std::any_of(nest.packed, nest.packed + kernel.count, [](bool p) { return p; })) return false;
+  const int64_t total = nest.segments * nest.columns;
+  return nest.layout == RowLayout::Along ? nest.rows < 8 && total >= 4 * kBlock
+                                         : nest.rows <= 64 && nest.rows * total >= 4 * kBlock && total >= 256;
+}
+
+void run_split(const RowNest& nest, const RowKernel& kernel, const RowSplit& split) {
+  const bool across = nest.layout == RowLayout::Across;
+  const int64_t total = nest.segments * nest.columns;
+  // A block is some places of the one segment, or some segments.
+  const int64_t wanted = across ? std::max<int64_t>(64, kBlock / nest.rows) : kBlock;
+  const bool cut = nest.segments == 1;
+  const int64_t unit = cut ? wanted : std::max<int64_t>(1, wanted / nest.columns);
+  const int64_t length = cut ? nest.columns : nest.segments;
+  const int64_t blocks = (length + unit - 1) / unit, rows = nest.rows;
+  int inputs = 0;
+  while (!kernel.written[inputs]) ++inputs;
+  size_t bytes = 0, starts[kMaxRowOperands];
+  for (int p = 0; p < split.parts; ++p) {
+    starts[p] = bytes;
+    bytes += (static_cast<size_t>(rows * blocks) * static_cast<size_t>(split.part_item[p]) + 63) / 64 * 64;
+  }
+  Block parts(bytes);
+  const int64_t per_task = across ? rows : 1;
+  parallel_for(rows / per_task * blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end; ++task) {
+      const int64_t row = across ? 0 : task / blocks, block = task % blocks;
+      char* pointers[2 * kMaxRowOperands];
+      int64_t strides[6 * kMaxRowOperands];
+      for (int k = 0; k < inputs; ++k) {
+        const int64_t* s = nest.strides + 3 * k;
+        const bool places = kernel.view[k] == RowView::Full || kernel.view[k] == RowView::Column;
+        pointers[k] = nest.data[k] + row * s[0] + (places ? block * unit * s[cut ? 2 : 1] : 0);
+        std::copy_n(s, 3, strides + 3 * k);
+      }
+      for (int p = 0; p < split.parts; ++p) {  // across rows, a block's parts lie side by side
+        const int64_t item = split.part_item[p], first = across ? block * rows : row * blocks + block;
+        pointers[inputs + p] = parts.data + starts[p] + first * item;
+        strides[3 * (inputs + p)] = item;
+        strides[3 * (inputs + p) + 1] = strides[3 * (inputs + p) + 2] = 0;
+      }
+      const int64_t n = std::min(unit, length - block * unit);
+      split.partial(pointers, strides, per_task, cut ? 1 : n, cut ? n : nest.columns, nullptr);
+    }
+  });
+  char* pointers[2 * kMaxRowOperands];
+  int64_t strides[6 * kMaxRowOperands];
+  int at = 0;
+  const auto place = [&](char* data, int64_t row, int64_t column) {
+    pointers[at] = data;
+    strides[3 * at] = row;
+    strides[3 * at + 1] = 0;
+    strides[3 * at + 2] = column;
+    ++at;
+  };
+  Block turned(across ? bytes : 0);  // the parts of each row side by side
+  for (int p = 0; p < split.parts; ++p) {
+    const int64_t item = split.part_item[p];
+    char* data = parts.data + starts[p];
+    if (across) {
+      data = turned.data + starts[p];
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t b = 0; b < blocks; ++b)
+          std::memcpy(data + (r * blocks + b) * item, parts.data + starts[p] + (b * rows + r) * item,
+                      static_cast<size_t>(item));
+    }
+    place(data, blocks * item, item);
+  }
+  for (int i = 0; i < split.passed_count; ++i)
+    place(nest.data[split.passed[i]], nest.strides[3 * split.passed[i]], 0);
+  int64_t whole = total;
+  place(reinterpret_cast<char*>(&whole), 0, 0);
+  for (int k = inputs; k < kernel.count; ++k) place(nest.data[k], nest.strides[3 * k], 0);
+  split.combine(pointers, strides, rows, 1, blocks, nullptr);
+}
 
 void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   const bool packs = std::any_of(given.packed, given.packed + kernel.count, [](bool p) { return p; });

@@ -53,6 +53,18 @@ struct RowNest {
 // False if there is nothing to compute.
 bool plan_rows(RowNest& nest, const RowKernel& kernel, const RowOperand* operands, int ndim, const int64_t* sizes,
                const bool* reduced);
+// Few long rows are cut into blocks, where a kernel allows it: `partial` reduces each, `combine` (lanes along the row)
+// joins them. It takes the blocks' parts, the operands `passed`, the length of the whole row, the results.
+struct RowSplit {
+  RowLoop partial = nullptr, combine = nullptr;
+  int parts = 0, passed_count = 0;
+  int part_item[kMaxRowOperands];
+  int passed[kMaxRowOperands];
+};
+// Whether to: a matter of sizes alone, so that results do not depend on the threads.
+bool wants_split(const RowNest& nest, const RowKernel& kernel);
+void run_split(const RowNest& nest, const RowKernel& kernel, const RowSplit& split);
+
 // On the thread pool when large. A row's result does not depend on the threads.
 void run_rows(const RowNest& nest, const RowKernel& kernel, RowLoop loop);
 
