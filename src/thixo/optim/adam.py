@@ -3,10 +3,12 @@
 from typing import Any
 
 import thixo as tx
+from thixo.optim import fused
 from thixo.optim.arguments import Number, Pair
 from thixo.optim.optimizer import (
     Optimizer,
     Params,
+    Step,
     check,
     check_betas,
     counted,
@@ -54,14 +56,42 @@ class Adam(Optimizer):
             },
         )  # fmt: skip
 
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = new_count()
+        zeros(state, param, "exp_avg", "exp_avg_sq")
+        if group["amsgrad"]:
+            zeros(state, param, "max_exp_avg_sq")
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        amsgrad, decoupled = group["amsgrad"], group["decoupled_weight_decay"]
+        for param, _, state in ready:
+            if not state:
+                self._start(group, param, state)
+        steps = {number(state["step"]) for _, _, state in ready}
+        if len(steps) != 1:  # none, or some parameters have had gradients more often than others
+            return ready
+        step = steps.pop() + 1
+        beta1, beta2 = group["betas"]
+        lr, decay = group["lr"], group["weight_decay"]
+        names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if amsgrad else 2]
+        groups = [(p, g, *(state[n] for n in names)) for p, g, state in ready]
+        numbers = (
+            -1 if group["maximize"] else 1, lr / (1 - beta1**step),
+            1 - lr * decay if decoupled else decay, 1 - beta1, beta2, 1 - beta2,
+            (1 - beta2**step) ** 0.5, group["eps"],
+        )  # fmt: skip
+        kernel = fused.adam(bool(decay), decoupled, amsgrad)
+        if not fused.run(kernel, (0, *range(2, 2 + len(names))), groups, numbers):
+            return ready
+        for _, _, state in ready:
+            counted(state)
+        return []
+
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            state["step"] = new_count()
-            zeros(state, param, "exp_avg", "exp_avg_sq")
-            if group["amsgrad"]:
-                zeros(state, param, "max_exp_avg_sq")
+            self._start(group, param, state)
         step = counted(state)
         beta1, beta2 = group["betas"]
         lr = group["lr"]

@@ -15,6 +15,8 @@ from thixo.tensor import RemovableHandle, Tensor
 
 _numbers = itertools.count()
 
+Step = tuple[Tensor, Tensor, dict[str, Any]]  # parameter, gradient, state
+
 
 class Optimizer:
     """The base of all optimizers. A subclass says how one parameter is changed, in `_update`.
@@ -126,16 +128,20 @@ class Optimizer:
                 loss = closure()
         with tx.no_grad():
             for group in self.param_groups:
-                for param in group["params"]:
-                    grad = param.grad
-                    if grad is None:
-                        continue
-                    if group.get("maximize"):
-                        grad = -grad
-                    self._update(group, param.detach(), grad.detach(), self.state[param])
+                ready = [
+                    (param.detach(), param.grad.detach(), self.state[param])
+                    for param in group["params"]
+                    if param.grad is not None
+                ]
+                for param, grad, state in self._update_together(group, ready):
+                    self._update(group, param, -grad if group.get("maximize") else grad, state)
         for hook in list(self._hooks.get("step_post", {}).values()):
             hook(self, (closure,), {})
         return loss
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        """Update as many parameters as possible in one launch; those that are left."""
+        return ready
 
     # ---- hooks
 

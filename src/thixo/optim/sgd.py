@@ -3,8 +3,16 @@
 from typing import Any
 
 from thixo.errors import ValueRangeError
+from thixo.optim import fused
 from thixo.optim.arguments import Number
-from thixo.optim.optimizer import Optimizer, Params, check, no_gradient_of_steps, with_decay
+from thixo.optim.optimizer import (
+    Optimizer,
+    Params,
+    Step,
+    check,
+    no_gradient_of_steps,
+    with_decay,
+)
 from thixo.tensor import Tensor
 
 
@@ -39,6 +47,21 @@ class SGD(Optimizer):
                 "foreach": foreach, "differentiable": differentiable, "fused": fused,
             },
         )  # fmt: skip
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        momentum = group["momentum"]
+        taken = [r for r in ready if not momentum or r[2].get("momentum_buffer") is not None]
+        if not taken:
+            return ready
+        groups = [(p, g, s["momentum_buffer"]) if momentum else (p, g) for p, g, s in taken]
+        step = fused.sgd(bool(group["weight_decay"]), bool(momentum), group["nesterov"])
+        numbers = (
+            -1 if group["maximize"] else 1, group["lr"], group["weight_decay"], momentum,
+            1 - group["dampening"],
+        )  # fmt: skip
+        if not fused.run(step, (0, 2) if momentum else (0,), groups, numbers):
+            return ready
+        return [r for r in ready if momentum and r[2].get("momentum_buffer") is None]
 
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]

@@ -142,6 +142,8 @@ using RuleInputs = SmallVector<RuleInput, 4>;
 bool apply_fused(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs,
                  SmallVector<std::pair<int, Ref<Tensor>>, 2>& out);
 
+PyObject* run_together(PyObject*, PyObject* args);
+
 NativeCall find_native(const std::string& name);
 NativeRule find_native_rule(const std::string& name);
 NativeCall find_native_creation(const std::string& name);

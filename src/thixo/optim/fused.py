@@ -1,0 +1,103 @@
+"""Steps of optimizers as kernels: one pass over parameter, gradient and state, all parameters in one launch.
+
+A step is written like an operator's `scalar`: what one element of each tensor becomes, with numbers that are
+known when it runs. It must say the same as the optimizer's own `_update`, which runs wherever this does not.
+"""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thixo import _core
+from thixo.codegen.builder import Builder
+from thixo.codegen.kernel import Kernel, Operand
+from thixo.codegen.scalars import KernelScalars
+from thixo.runtime.kernels import address, grain
+from thixo.tensor import Tensor
+
+# (k, tensors, numbers) -> the new values of the written tensors, in order
+Step = Callable[[Any, list[Any], list[Any]], list[Any]]
+
+
+def run(
+    step: Step, written: Sequence[int], groups: Sequence[Sequence[Tensor]], numbers: Sequence[float]
+) -> bool:
+    """Do the step for each group of tensors (parameter, gradient, state); False if none of it can be done so.
+
+    `written` says which tensors of a group get new values.
+    """
+    dtype = groups[0][0].dtype
+    if not dtype.is_floating_point or any(
+        t.dtype is not dtype or not t.is_contiguous() or t.shape != group[0].shape
+        for group in groups
+        for t in group
+    ):
+        return False
+    found = _found(step, len(groups[0]), tuple(written), len(numbers), dtype.short)
+    if found is None:
+        return False
+    code, chunk = found
+    _core.run_together(code, chunk, tuple(written), [tuple(g) for g in groups], tuple(map(float, numbers)))
+    return True
+
+
+@functools.cache
+def _found(step: Step, tensors: int, written: tuple[int, ...], numbers: int, dtype: str) -> Any:
+    kernel = build(step, tensors, written, numbers, dtype)
+    code = address(kernel)
+    return None if code is None else (code, grain(kernel))
+
+
+def build(step: Step, tensors: int, written: tuple[int, ...], numbers: int, dtype: str) -> Kernel:
+    """The kernel of a step: tensors, numbers, written tensors."""
+    b = Builder()
+    operands = [Operand(dtype)] * tensors + [Operand("f64", "one")] * numbers
+    values = [b.load(i, o.register) for i, o in enumerate(operands)]
+    for value in values[tensors:]:
+        value.weak = True
+    made = step(KernelScalars(b), values[:tensors], values[tensors:])
+    for value in made:
+        b.store(len(operands), value)
+        operands.append(Operand(dtype, written=True))
+    return Kernel(tuple(operands), tuple(b.instructions))
+
+
+@functools.cache
+def sgd(decays: bool, momentum: bool, nesterov: bool) -> Step:
+    """Tensors: parameter, gradient, buffer. Numbers: sign, rate, decay, momentum, share of the gradient."""
+
+    def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+        p, g, *buffers = tensors
+        sign, rate, decay, keep, share = numbers
+        g = g * sign
+        if decays:
+            g = g + p * decay
+        if not momentum:
+            return [p - g * rate]
+        buffer = buffers[0] * keep + g * share
+        g = g + buffer * keep if nesterov else buffer
+        return [p - g * rate, buffer]
+
+    return step
+
+
+@functools.cache
+def adam(decays: bool, decoupled: bool, amsgrad: bool) -> Step:
+    """Tensors: parameter, gradient, mean, square, and the largest square.
+
+    Numbers: sign, rate, decay (or what is left of the parameter after it), and as Adam computes them.
+    """
+
+    def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+        p, g, mean, square, *largest = tensors
+        sign, rate, decay, fresh, beta2, fresh2, scale, eps = numbers
+        g = g * sign
+        if decays:
+            p, g = (p * decay, g) if decoupled else (p, g + p * decay)
+        mean = mean + (g - mean) * fresh
+        square = square * beta2 + g * g * fresh2
+        limit = k.maximum(largest[0], square) if amsgrad else square
+        p = p - mean / (k.sqrt(limit) / scale + eps) * rate
+        return [p, mean, square, limit] if amsgrad else [p, mean, square]
+
+    return step
