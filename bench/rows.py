@@ -21,7 +21,9 @@ def _values(shape: tuple[int, ...], seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
-def _forward(function: Callable[[Any, Any], Any], shape: tuple[int, ...], transposed: bool = False) -> Make:
+def _forward(
+    function: Callable[[Any, Any], Any], shape: tuple[int, ...], transposed: bool = False
+) -> Make:
     def make(module: Any) -> Callable[[], Any]:
         x = module.tensor(_values(shape))
         if transposed:
@@ -32,12 +34,17 @@ def _forward(function: Callable[[Any, Any], Any], shape: tuple[int, ...], transp
 
 
 def _backward(
-    function: Callable[..., Any], shape: tuple[int, ...], *others: tuple[int, ...], seed_grad: bool = True
+    function: Callable[..., Any],
+    shape: tuple[int, ...],
+    *others: tuple[int, ...],
+    seed_grad: bool = True,
 ) -> Make:
     """Only the way back: the forward pass is kept."""
 
     def make(module: Any) -> Callable[[], Any]:
-        leaves = [module.tensor(_values(s, i)).requires_grad_() for i, s in enumerate((shape, *others))]
+        leaves = [
+            module.tensor(_values(s, i)).requires_grad_() for i, s in enumerate((shape, *others))
+        ]
         y = function(module, *leaves)
         g = module.tensor(_values(tuple(y.shape), 9))
 
@@ -83,19 +90,34 @@ def cases() -> Iterator[tuple[str, Make]]:
     for name, f in _reductions().items():
         for shape in SHAPES:
             for dim in (0, 1):
-                yield f"{name} {shape} dim {dim}", _forward(lambda m, x, f=f, d=dim: f(m, x, d), shape)
-        yield f"{name} transposed (1024, 4096) dim 1", _forward(lambda m, x, f=f: f(m, x, 1), (1024, 4096), True)
+                yield (
+                    f"{name} {shape} dim {dim}",
+                    _forward(lambda m, x, f=f, d=dim: f(m, x, d), shape),
+                )
+        yield (
+            f"{name} transposed (1024, 4096) dim 1",
+            _forward(lambda m, x, f=f: f(m, x, 1), (1024, 4096), True),
+        )
         yield f"{name} (64, 128, 512) dim 1", _forward(lambda m, x, f=f: f(m, x, 1), (64, 128, 512))
         if name in ("sum", "mean", "amax", "var", "logsumexp", "norm"):
             image = (64, 128, 28, 28)
-            yield f"{name} {image} dims (0, 2, 3)", _forward(lambda m, x, f=f: f(m, x, (0, 2, 3)), image)
+            yield (
+                f"{name} {image} dims (0, 2, 3)",
+                _forward(lambda m, x, f=f: f(m, x, (0, 2, 3)), image),
+            )
         if name in ("sum", "mean", "amax", "var", "norm", "argmax"):
-            yield f"{name} (2048, 2048) all", _forward(lambda m, x, f=f: f(m, x, None), (2048, 2048))
+            yield (
+                f"{name} (2048, 2048) all",
+                _forward(lambda m, x, f=f: f(m, x, None), (2048, 2048)),
+            )
     for name in ("softmax", "log_softmax", "logsumexp", "amax", "var"):
         f = _reductions()[name]
         for shape in SHAPES:
             for dim in (0, 1):
-                yield f"{name} backward {shape} dim {dim}", _backward(lambda m, x, f=f, d=dim: f(m, x, d), shape)
+                yield (
+                    f"{name} backward {shape} dim {dim}",
+                    _backward(lambda m, x, f=f, d=dim: f(m, x, d), shape),
+                )
     for rows, width in ((4096, 1024), (512, 8191), (16384, 257), (97, 1009)):
         params = ((width,), (width,))
 
@@ -104,14 +126,20 @@ def cases() -> Iterator[tuple[str, Make]]:
             return _layer_norm(m, x, w, b)
 
         yield f"layer_norm ({rows}, {width})", _forward(forward, (rows, width))
-        yield f"layer_norm backward ({rows}, {width})", _backward(_layer_norm, (rows, width), *params)
+        yield (
+            f"layer_norm backward ({rows}, {width})",
+            _backward(_layer_norm, (rows, width), *params),
+        )
     for shape in ((64, 128, 28, 28), (32, 512, 7, 7), (128, 64, 31, 17), (4096, 1000)):
 
         def forward(m: Any, x: Any, n: int = shape[1]) -> Any:
             return _batch_norm(m, x, m.tensor(_values((n,), 1)), m.tensor(_values((n,), 2)))
 
         yield f"batch_norm {shape}", _forward(forward, shape)
-        yield f"batch_norm backward {shape}", _backward(_batch_norm, shape, (shape[1],), (shape[1],))
+        yield (
+            f"batch_norm backward {shape}",
+            _backward(_batch_norm, shape, (shape[1],), (shape[1],)),
+        )
     for rows, classes in ((4096, 1000), (1024, 32003), (8192, 10)):
 
         def loss(m: Any, x: Any, rows: int = rows, classes: int = classes) -> Any:
@@ -142,7 +170,11 @@ def run(threads: int, rounds: int, only: str) -> list[Ratio]:
         a, b = ours().detach().numpy(), peer().detach().numpy()
         if a.dtype != b.dtype or not np.allclose(a, b, rtol=1e-4, atol=2e-5):
             raise SystemExit(f"{name}: results differ: {np.abs(a - b).max()}")
-        rows.append(compare(f"{name}, {threads} threads", ours, peer, target=0.95, rounds=rounds, seconds=0.003))
+        rows.append(
+            compare(
+                f"{name}, {threads} threads", ours, peer, target=0.95, rounds=rounds, seconds=0.003
+            )
+        )
         print(f"{rows[-1].median:6.2f} {rows[-1].ours_us:9.0f} us  {rows[-1].case}", flush=True)
     return rows
 

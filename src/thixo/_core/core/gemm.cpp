@@ -45,20 +45,27 @@ Job transposed(const Job& job) {
   return t;
 }
 
-constexpr int64_t kThinRows = 4;        // a matrix that so few rows meet is read once, from where it is
-constexpr int64_t kThinDots = 8;        // more where it lies along k, since the others would have to turn it round
-constexpr int64_t kThinElements = 4096;  // of that matrix; smaller ones are in the cache anyway
+constexpr int64_t kThinElements = 4096;  // smaller matrices are in the cache anyway
 
+// Few rows: a matrix that they meet is read once, from where it is. More of them where it lies along k, since every
+// other way would have to turn it round.
 bool is_thin(const Job& job) {
   if (job.k * job.n < kThinElements || !thin_fits(job)) return false;
-  return job.m <= kThinRows || (job.m <= kThinDots && job.b_k == 1 && job.b_n != 1 && job.k >= 128);
+  if (job.m <= kAxpyRows) return true;
+  if (job.b_k != 1 || job.b_n == 1) return false;
+  const bool far = job.k * job.n * item_size(job.dtype) > 4 * kNearBytes;
+  return job.m <= (far && job.k >= 512 ? 32 : job.k >= 256 ? 16 : job.k >= 128 ? 8 : 0);
 }
 
 bool is_direct(const Job& job, const GemmKernels& g) {
   if (!direct_fits(job, g)) return false;
   if (job.m <= 2 * g.tiles.rows) return true;  // packing B would cost more than it saves
-  return double(job.m) * double(job.n) * double(job.k) <= 96.0 * 96 * 96;
+  const int64_t item = item_size(job.dtype);
+  return job.k * job.n * item <= kNearBytes && (job.m * job.k * item <= kNearBytes || job.n <= 2 * g.tiles.columns);
 }
+
+// Few columns would use each element of a packed A too seldom.
+bool a_stays(const Job& job, const GemmKernels& g) { return a_stays_fits(job, g) && job.n <= 3 * g.tiles.columns; }
 
 // Columns that fill vectors badly, while rows would fill them well.
 bool better_transposed(const Job& job, const GemmKernels& g) {
@@ -76,17 +83,20 @@ void run(const Job& job, const GemmKernels& g) {
     case GemmPlan::Thin:
       if (thin_fits(job)) return thin_product(job, g);
       break;
-    case GemmPlan::Packed: return packed_product(job, g);
+    case GemmPlan::HalfPacked:
+      if (a_stays_fits(job, g)) return packed_product(job, g, true);
+      break;
+    case GemmPlan::Packed: return packed_product(job, g, false);
     case GemmPlan::Chosen: break;
   }
   if (is_thin(job)) return thin_product(job, g);
   if (job.n < job.m) {
     const Job t = transposed(job);
     if (is_thin(t)) return thin_product(t, g);
-    if (better_transposed(job, g)) return packed_product(t, g);
+    if (better_transposed(job, g)) return packed_product(t, g, false);
   }
   if (is_direct(job, g)) return direct_product(job, g);
-  packed_product(job, g);
+  packed_product(job, g, a_stays(job, g));
 }
 
 template <class S, class T>
@@ -135,7 +145,7 @@ Grid make_grid(int64_t row_panels, int64_t column_panels, int64_t tall, int64_t 
   if (!parallel) return grid;
   const int64_t enough = 8 * get_num_threads();  // so that the last ones to finish are not late by much
   while (grid.count() < enough && grid.tall * grid.wide > 1) {
-    if (grid.tall >= 2 * grid.wide || grid.wide == 1) grid.tall = ceil_div(grid.tall, 2);
+    if (grid.tall > 1) grid.tall = ceil_div(grid.tall, 2);  // first rows: each task packs its part of A
     else grid.wide = ceil_div(grid.wide, 2);
   }
   return grid;

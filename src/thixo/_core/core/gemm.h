@@ -37,7 +37,8 @@ void gemm(const Product& product);
 void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides);
 
 // How a product of floats is computed; tests and benchmarks may overrule the choice.
-enum class GemmPlan : uint8_t { Chosen, Direct, Thin, Packed };
+// Direct: both matrices from where they are. HalfPacked: A from where it is, B packed. Thin: see gemm_plans.cpp.
+enum class GemmPlan : uint8_t { Chosen, Direct, Thin, HalfPacked, Packed };
 void set_gemm_plan(GemmPlan plan);
 GemmPlan gemm_plan();
 

@@ -37,6 +37,9 @@ struct Buffer {
   Buffer& operator=(const Buffer&) = delete;
 };
 
+// A matrix of at most this size is read from a near cache, however it is walked through.
+constexpr int64_t kNearBytes = 512 << 10;
+
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
@@ -57,7 +60,8 @@ bool direct_fits(const Job& job, const GemmKernels& g);
 void direct_product(const Job& job, const GemmKernels& g);
 bool thin_fits(const Job& job);
 void thin_product(const Job& job, const GemmKernels& g);
-void packed_product(const Job& job, const GemmKernels& g);
+bool a_stays_fits(const Job& job, const GemmKernels& g);
+void packed_product(const Job& job, const GemmKernels& g, bool a_stays);
 void plain_product(const Product& p);   // integers
 void complex_product(const Product& p);
 

@@ -23,6 +23,7 @@ bool find_tiles(TileKernels& tiles, const std::string& source, const std::string
   if (!shape) return false;
   tiles.rows = shape[0];
   tiles.columns = shape[1];
+  tiles.width = shape[2];
   if (tiles.rows * tiles.columns * tiles.unit > kMostTileBytes) return false;
   return find(tiles.tile, "gemm_" + compute + "_tile") && find(tiles.pack_a_along, "gemm_" + source + "_pack_a_along") &&
          find(tiles.pack_a_across, "gemm_" + source + "_pack_a_across") &&
@@ -38,7 +39,7 @@ GemmKernels load(DType dtype) {
   if (!find_tiles(fast.tiles, source, compute) || !find(fast.finish, "gemm_" + source + "_finish") ||
       !find(fast.dots, "gemm_" + source + "_dots") || !find(fast.axpys, "gemm_" + source + "_axpys"))
     return made;
-  fast.partial_rows_of_b = static_cast<const int64_t*>(shipped(("gemm_" + compute + "_shape").c_str()))[2] != 0;
+  fast.partial_rows_of_b = static_cast<const int64_t*>(shipped(("gemm_" + compute + "_shape").c_str()))[3] != 0;
   return fast;
 }
 

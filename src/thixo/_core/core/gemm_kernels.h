@@ -25,6 +25,7 @@ constexpr int64_t kMostTileBytes = 32 * 32 * 4;
 // `depth` is 1 but for kernels whose instructions add up several products.
 struct TileKernels {
   int64_t rows = 0, columns = 0;  // of a tile of C
+  int64_t width = 0;              // of a panel of A, at least `rows`; those of B are `columns` wide
   int64_t depth = 1, unit = 4;    // k in a unit, bytes of a unit
   int64_t block = 256;            // most k in one pass: a panel of B stays in the nearest cache
   bool whole = false;             // tiles are written whole, whatever rows and columns say

@@ -26,6 +26,8 @@ void for_tasks(const Grid& grid, bool parallel, Body&& body) {
 
 // ---- from where the matrices are
 
+constexpr int64_t kStreamedRows = 32;
+
 bool direct_fits(const Job& job, const GemmKernels& g) {
   if (g.source != g.compute || g.tiles.depth != 1 || job.b_n != 1 || job.c_n != 1) return false;
   if (job.a_k != 1 && job.a_row != 1) return false;
@@ -36,21 +38,26 @@ void direct_product(const Job& job, const GemmKernels& g) {
   const TileKernels& t = g.tiles;
   const int64_t height = panel_height(job.m, t.rows);
   const bool more = job.bias || job.epilogue.apply;
-  auto strip = [&](int64_t row, int64_t column) {
+  // A large B is read a few rows at a time, from left to right: that is a pattern the processor's prefetch sees.
+  const bool streams = job.k * job.n * item_size(job.dtype) > kNearBytes && job.n > t.columns;
+  const int64_t pass = streams ? kStreamedRows : std::max<int64_t>(job.k, 1);
+  auto part = [&](int64_t k, int64_t row, int64_t column) {
     const int64_t rows = std::min(height, job.m - row), columns = std::min(t.columns, job.n - column);
     char* to = job.c_at(row, column);
-    t.tile(job.k, job.a_at(row, 0), job.a_row, job.a_k, job.b_at(0, column), job.b_k, to, job.c_row, rows, columns, 0);
-    if (more) finish_part(job, g, to, job.c_row, row, rows, column, columns);
+    t.tile(std::min(pass, job.k - k), job.a_at(row, k), job.a_row, job.a_k, job.b_at(k, column), job.b_k, to, job.c_row,
+           rows, columns, k > 0);
+    if (more && k + pass >= job.k) finish_part(job, g, to, job.c_row, row, rows, column, columns);
   };
-  if (!job.parallel) {
+  if (!job.parallel && !streams) {
     for (int64_t column = 0; column < job.n; column += t.columns)
-      for (int64_t row = 0; row < job.m; row += height) strip(row, column);
+      for (int64_t row = 0; row < job.m; row += height) part(0, row, column);
     return;
   }
-  const Grid grid = make_grid(ceil_div(job.m, height), ceil_div(job.n, t.columns), 16, 8, job.parallel);
+  const Grid grid = make_grid(ceil_div(job.m, height), ceil_div(job.n, t.columns), 16, streams ? 128 : 8, job.parallel);
   for_tasks(grid, job.parallel, [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
-    for (int64_t j = left; j < right; ++j)
-      for (int64_t i = top; i < bottom; ++i) strip(i * height, j * t.columns);
+    for (int64_t k = 0; k < std::max<int64_t>(job.k, 1); k += pass)
+      for (int64_t j = left; j < right; ++j)
+        for (int64_t i = top; i < bottom; ++i) part(k, i * height, j * t.columns);
   });
 }
 
@@ -112,7 +119,10 @@ void thin_product(const Job& job, const GemmKernels& g) {
 
 namespace {
 
-constexpr int64_t kSlabRows = 4096, kSlabColumns = 4096;  // of panels that are packed at a time
+// Columns of B that are packed at a time: with k of one pass they fill half of a second-level cache.
+constexpr int64_t kSlabColumns = 1024;
+// Row panels that are multiplied with each panel of B as soon as it is packed, while it is in the nearest cache.
+constexpr int64_t kFirstPanels = 4;
 
 void pack_panel(PackCall along, PackCall across, PackAnyCall any, const void* source, int64_t stride, int64_t k_stride,
                 void* panel, int64_t k, int64_t count, int64_t width) {
@@ -123,7 +133,14 @@ void pack_panel(PackCall along, PackCall across, PackAnyCall any, const void* so
 
 }  // namespace
 
-void packed_product(const Job& job, const GemmKernels& g) {
+bool a_stays_fits(const Job& job, const GemmKernels& g) {
+  return g.source == g.compute && g.tiles.depth == 1 && (job.a_k == 1 || job.a_row == 1);
+}
+
+// Panels of B are packed first, with the products of the first rows, and shared by all. Then each panel of A is packed
+// by who needs it, and multiplied with them one after the other, so that C is walked through from left to right.
+// `a_stays`: A is read from where it is.
+void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
   const TileKernels& t = g.tiles;
   const int64_t wide = item_size(g.compute);
   const int64_t height = t.whole ? t.rows : panel_height(job.m, t.rows);
@@ -132,64 +149,78 @@ void packed_product(const Job& job, const GemmKernels& g) {
   const int64_t passes = std::max<int64_t>(1, ceil_div(job.k, t.block));
   const int64_t pass = std::max<int64_t>(t.depth, round_up(ceil_div(job.k, passes), t.depth));
   const int64_t units = pass / t.depth;
-  const int64_t a_panel = units * t.rows * t.unit, b_panel = units * t.columns * t.unit;
+  const int64_t a_panel = units * t.width * t.unit, b_panel = units * t.columns * t.unit;
 
   // Sums live in C itself where they can; else in a tile, or in a matrix of their own between passes.
   const bool in_c = job.dtype == g.compute && job.c_n == 1 && !t.whole;
   const bool between = !in_c && passes > 1;
   const int64_t sums_ld = column_panels * t.columns;
   Buffer all_sums(between ? size_t(row_panels * height * sums_ld * wide) : 0);
-
-  const int64_t tall_slab = std::min(row_panels, std::max<int64_t>(1, kSlabRows / t.rows));
-  const int64_t wide_slab = std::min(column_panels, std::max<int64_t>(1, kSlabColumns / t.columns));
-  Buffer a_slab(size_t(tall_slab * a_panel)), b_slab(size_t(wide_slab * b_panel));
   const bool more = job.bias || job.epilogue.apply || !in_c;
 
-  for (int64_t left = 0; left < column_panels; left += wide_slab) {
-    const int64_t right = std::min(left + wide_slab, column_panels);
+  const int64_t slab = ceil_div(column_panels, ceil_div(column_panels, std::max<int64_t>(1, kSlabColumns / t.columns)));
+  const int64_t first_panels = row_panels <= kFirstPanels ? row_panels : 1;
+  Buffer b_slab(size_t(slab * b_panel));
+
+  auto pack_b = [&](int64_t k, int64_t depth, int64_t left, int64_t j) {
+    const int64_t column = (left + j) * t.columns;
+    pack_panel(t.pack_b_along, t.pack_b_across, t.pack_b_any, job.b_at(k, column), job.b_n, job.b_k,
+               b_slab.data + j * b_panel, depth, std::min(t.columns, job.n - column), t.columns);
+  };
+  auto pack_a = [&](int64_t k, int64_t depth, int64_t i, char* panel) {
+    if (a_stays) return;
+    const int64_t row = i * height;
+    pack_panel(t.pack_a_along, t.pack_a_across, t.pack_a_any, job.a_at(row, k), job.a_row, job.a_k, panel, depth,
+               std::min(height, job.m - row), t.width);
+  };
+  // Row panel i times column panel j of the slab that begins at `left`.
+  auto multiply = [&](int64_t k, int64_t depth, int64_t left, int64_t i, int64_t j, const char* a_part, char* tile) {
+    const int64_t row = i * height, rows = std::min(height, job.m - row);
+    const int64_t column = (left + j) * t.columns, columns = std::min(t.columns, job.n - column);
+    const char* b_part = b_slab.data + j * b_panel;
+    char* sums = tile;
+    int64_t ld = t.columns;
+    if (in_c) {
+      sums = job.c_at(row, column);
+      ld = job.c_row;
+    } else if (between) {
+      sums = all_sums.data + (row * sums_ld + column) * wide;
+      ld = sums_ld;
+    }
+    if (a_stays) t.tile(depth, job.a_at(row, k), job.a_row, job.a_k, b_part, t.columns, sums, ld, rows, columns, k > 0);
+    else t.tile(ceil_div(depth, t.depth), a_part, 1, t.width, b_part, t.columns, sums, ld, rows, columns, k > 0);
+    if (more && k + pass >= job.k) finish_part(job, g, sums, ld, row, rows, column, columns);
+  };
+
+  for (int64_t left = 0; left < column_panels; left += slab) {
+    const int64_t across = std::min(slab, column_panels - left);
     for (int64_t k = 0; k < std::max<int64_t>(job.k, 1); k += pass) {
       const int64_t depth = std::min(pass, job.k - k);
-      const bool first = k == 0, last = k + pass >= job.k;
-      for (int64_t top = 0; top < row_panels; top += tall_slab) {
-        const int64_t bottom = std::min(top + tall_slab, row_panels);
-        const int64_t of_b = top == 0 ? right - left : 0, panels = of_b + bottom - top;
-        parallel_for(panels, job.parallel ? 4 : panels, [&](int64_t from, int64_t to) {
-          for (int64_t p = from; p < to; ++p) {
-            if (p < of_b) {
-              const int64_t column = (left + p) * t.columns;
-              pack_panel(t.pack_b_along, t.pack_b_across, t.pack_b_any, job.b_at(k, column), job.b_n, job.b_k,
-                         b_slab.data + p * b_panel, depth, std::min(t.columns, job.n - column), t.columns);
-            } else {
-              const int64_t row = (top + p - of_b) * height;
-              pack_panel(t.pack_a_along, t.pack_a_across, t.pack_a_any, job.a_at(row, k), job.a_row, job.a_k,
-                         a_slab.data + (p - of_b) * a_panel, depth, std::min(height, job.m - row), t.rows);
-            }
-          }
-        });
-        const Grid grid = make_grid(bottom - top, right - left, 12, 8, job.parallel);
-        for_tasks(grid, job.parallel, [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
-          alignas(64) char tile[kMostTileBytes];
-          if (t.begin) t.begin();
-          for (int64_t j = c0; j < c1; ++j)
-            for (int64_t i = r0; i < r1; ++i) {
-              const int64_t row = (top + i) * height, column = (left + j) * t.columns;
-              const int64_t rows = std::min(height, job.m - row), columns = std::min(t.columns, job.n - column);
-              char* sums = tile;
-              int64_t ld = t.columns;
-              if (in_c) {
-                sums = job.c_at(row, column);
-                ld = job.c_row;
-              } else if (between) {
-                sums = all_sums.data + (row * sums_ld + column) * wide;
-                ld = sums_ld;
-              }
-              t.tile(ceil_div(depth, t.depth), a_slab.data + i * a_panel, 1, t.rows, b_slab.data + j * b_panel, t.columns,
-                     sums, ld, rows, columns, !first);
-              if (last && more) finish_part(job, g, sums, ld, row, rows, column, columns);
-            }
-          if (t.end) t.end();
-        });
-      }
+      for_tasks(make_grid(1, across, 1, slab, job.parallel), job.parallel,
+                [&](int64_t, int64_t, int64_t c0, int64_t c1) {
+                  alignas(64) char tile[kMostTileBytes];
+                  Buffer panels(a_stays ? 0 : size_t(first_panels * a_panel));
+                  for (int64_t i = 0; i < first_panels; ++i) pack_a(k, depth, i, panels.data + i * a_panel);
+                  if (t.begin) t.begin();
+                  for (int64_t j = c0; j < c1; ++j) {
+                    pack_b(k, depth, left, j);
+                    for (int64_t i = 0; i < first_panels; ++i)
+                      multiply(k, depth, left, i, j, panels.data + i * a_panel, tile);
+                  }
+                  if (t.end) t.end();
+                });
+      if (first_panels == row_panels) continue;
+      for_tasks(make_grid(row_panels - first_panels, across, 8, slab, job.parallel), job.parallel,
+                [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
+                  alignas(64) char tile[kMostTileBytes];
+                  Buffer panel(a_stays ? 0 : size_t(a_panel));
+                  if (t.begin) t.begin();
+                  for (int64_t i = first_panels + r0; i < first_panels + r1; ++i) {
+                    pack_a(k, depth, i, panel.data);
+                    for (int64_t j = c0; j < c1; ++j) multiply(k, depth, left, i, j, panel.data, tile);
+                  }
+                  if (t.end) t.end();
+                });
     }
   }
 }

@@ -2,7 +2,7 @@
 
 One generator makes them for every dtype and target. What a library exports for an element type, say f32:
 
-    gemm_f32_shape   [rows, columns of the tile, 1 where partial columns of B may be read in place]
+    gemm_f32_shape   [rows, columns of the tile, width of A's panels, 1 where partial rows of B may be read in place]
     gemm_f32_tile    C[rows, columns] (+)= A B, see `tile_functions`
     gemm_f32_pack_rows_along ...  panels, see contract_pack.py
 
@@ -34,6 +34,11 @@ class Tile:
     def columns(self) -> int:
         """Elements across."""
         return self.vectors * self.lanes
+
+    @property
+    def width(self) -> int:
+        """Of panels of A: whole vectors, so that packing writes them at once."""
+        return -(-self.rows // self.lanes) * self.lanes
 
     @property
     def element(self) -> str:
@@ -96,7 +101,7 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
                 functions += [
                     _case(tile, target, rows, vectors, masked, by_rows) for rows in range(1, tile.rows + 1)
                 ]
-    shape = [tile.rows, tile.columns, int(target.masks)]
+    shape = [tile.rows, tile.columns, tile.width, int(target.masks)]
     constants = "\n".join(
         [
             _pointers(f"gemm_{dtype}_cases", [f.name for f in functions]),
@@ -147,14 +152,22 @@ def _case(
     odd = {}  # odd multiples of the step between rows: the others are these, scaled in the address
     if by_rows:
         row_step = f.mul("%a_row", size)
-        odd = {i: f.mul(row_step, i) for i in range(1, rows, 2)}
+        for i in range(1, rows, 2):
+            # Hidden from the compiler, which would add them up in the loop to save registers.
+            odd[i] = f.op(f'call i64 asm "", "=r,0"(i64 {f.mul(row_step, i)})')
     a, b = f.variable("ptr", "%A", 8), f.variable("ptr", "%B", 8)
     c_step = f.mul("%ldc", size)
     c_rows = ["%C"]
     for _ in range(1, rows):
         c_rows.append(f.at(c_rows[-1], c_step))
-    for pointer in c_rows:  # they come while the products are made
-        f.call("llvm.prefetch.p0", "void", ("ptr", pointer), ("i32", "1"), ("i32", "3"), ("i32", "1"))
+
+    def fetch_c(k: str, start: str) -> None:
+        """Rows of C, one for every few k: all at once, they would hold up A and B."""
+        turn = f.op(f"ashr i64 {f.sub(k, start)}, {_UNROLL.bit_length() - 1}")
+        row = f.intrinsic("smax", "i64", f.min(turn, rows - 1), "0")
+        for j in range(vectors):
+            at = f.at(f.at("%C", f.mul(row, c_step)), j * tile.lanes * size)
+            f.call("llvm.prefetch.p0", "void", ("ptr", at), ("i32", "1"), ("i32", "3"), ("i32", "1"))
 
     def step(a_now: str, b_now: str) -> None:
         """One k: a row of B in registers, each element of A's column against it."""
@@ -179,6 +192,8 @@ def _case(
 
     def run(count: int) -> None:
         a_now, b_now = f.load("ptr", a), f.load("ptr", b)
+        if by_rows:  # so that it does not keep a pointer for each row either: there are not enough registers
+            a_now = f.op(f'call ptr asm "", "=r,0"(ptr {a_now})')
         for _ in range(count):
             step(a_now, b_now)
             b_now = f.at(b_now, b_step)
@@ -187,11 +202,17 @@ def _case(
         f.store("ptr", b_now, b)
 
     if by_rows:  # unrolled, the loads of several steps would be moved together and registers spilt
-        with f.loop(0, "%K"):
+        start = f.intrinsic("smax", "i64", f.sub("%K", 2 * rows * _UNROLL), "0")
+        with f.loop(0, start):
+            run(1)
+        with f.loop(start, "%K") as k:
+            fetch_c(k, start)
             run(1)
     else:
         many = f.op(f"and i64 %K, {-_UNROLL}")
-        with f.loop(0, many, _UNROLL):
+        start = f.intrinsic("smax", "i64", f.sub(many, 2 * rows * _UNROLL), "0")
+        with f.loop(0, many, _UNROLL) as k:
+            fetch_c(k, start)
             run(_UNROLL)
         with f.loop(many, "%K"):
             run(1)

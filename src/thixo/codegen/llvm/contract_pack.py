@@ -11,6 +11,8 @@ absorbs every transpose, stride and conversion:
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .contract import BYTES, TYPES
 from .emit import Function, vector
 from .target import Target
@@ -44,24 +46,6 @@ def shuffle(f: Function, type: str, a: str, b: str, order: list[int]) -> str:
     """Lanes of a, then of b, in this order."""
     numbers = ", ".join(f"i32 {n}" for n in order)
     return f.op(f"shufflevector {type} {a}, {type} {b}, <{len(order)} x i32> <{numbers}>")
-
-
-def first_lanes(f: Function, type: str, value: str, lanes: int, count: int) -> tuple[str, str]:
-    """The first `count` lanes: (type, value)."""
-    if count == lanes:
-        return vector(type, lanes), value
-    return vector(type, count), shuffle(f, vector(type, lanes), value, "poison", list(range(count)))
-
-
-def store_first(f: Function, target: Target, type: str, value: str, pointer: str, lanes: int, count: int,
-                align: int) -> None:  # fmt: skip
-    """Store the first `count` lanes, a number known here."""
-    if count < lanes and target.vector_bytes == 64:
-        bits = ", ".join(f"i1 {int(i < count)}" for i in range(lanes))
-        f.masked_store(vector(type, lanes), value, pointer, f"<{bits}>", align)
-        return
-    narrow, part = first_lanes(f, type, value, lanes, count)
-    f.store(narrow, part, pointer, align)
 
 
 # How elements are read and written: bfloat16 as bits, whose conversion is spelt out.
@@ -105,32 +89,36 @@ def all_lanes(type: str, value: int, lanes: int) -> str:
     return str(value) if lanes == 1 else f"splat ({type} {value})"
 
 
-def pack_functions(source: str, to: str, width: int, name: str, target: Target) -> list[Function]:
-    """Both ways to fill panels of this width in dtype `to` from `source`."""
+def pack_functions(
+    source: str, to: str, width: int, most: int, name: str, target: Target
+) -> list[Function]:
+    """Both ways to fill panels of this width, of which at most `most` are used, in dtype `to` from `source`."""
     return [
-        _along(source, to, width, f"{name}_along", target),
-        _across(source, to, width, f"{name}_across", target),
+        _along(source, to, width, most, f"{name}_along", target),
+        _across(source, to, width, most, f"{name}_across", target),
     ]
 
 
-def _along(source: str, to: str, width: int, name: str, target: Target) -> Function:
+def _along(
+    source: str, to: str, width: int, most: int, name: str, target: Target
+) -> Function:
     f = Function(name, PARAMETERS, attributes=target.attributes)
     lanes = target.lanes(BYTES[to])
     element, size = MEMORY[source], BYTES[source]
     step = f.mul("%stride", size)
-    starts = range(0, width, lanes)
+    starts = range(0, most, lanes)
 
-    def rows(one: object) -> None:
+    def rows(one: Callable[[str, str], None]) -> None:
         read, write = f.variable("ptr", "%source", 8), f.variable("ptr", "%panel", 8)
         with f.loop(0, "%K"):
             at, to_at = f.load("ptr", read), f.load("ptr", write)
-            one(at, to_at)  # type: ignore[operator]
+            one(at, to_at)
             f.store("ptr", f.at(at, step), read)
             f.store("ptr", f.at(to_at, width * BYTES[to]), write)
 
     def whole(at: str, to_at: str) -> None:
         for start in starts:
-            count = min(lanes, width - start)
+            count = min(lanes, most - start)
             value = f.load(vector(element, count), f.at(at, start * size), size)
             value = converted(f, source, to, value, count)
             f.store(vector(TYPES[to], count), value, f.at(to_at, start * BYTES[to]), BYTES[to])
@@ -140,28 +128,30 @@ def _along(source: str, to: str, width: int, name: str, target: Target) -> Funct
             value = converted(f, source, to, f.load(element, f.at(at, i, element), size), 1)
             f.store(TYPES[to], value, f.at(to_at, i, TYPES[to]), BYTES[to])
 
-    def masked(masks: list[str], at: str, to_at: str) -> None:
-        for start, mask in zip(starts, masks, strict=True):
-            value = f.masked_load(vector(element, lanes), f.at(at, start * size), mask, size)
-            value = converted(f, source, to, value, lanes)
-            to_part = f.at(to_at, start * BYTES[to])
-            store_first(f, target, TYPES[to], value, to_part, lanes, min(lanes, width - start), BYTES[to])
-
-    full = f.compare("eq", "%count", width)
     # 16-bit elements have no masked loads below AVX-512; AVX-512 has them for every size.
     masks_fit = target.masks and (size >= 4 or target.vector_bytes == 64)
+    full = f.compare("eq", "%count", most if most % lanes == 0 or not masks_fit else -1)
     with f.when(full):
         rows(whole)
     with f.unless(full):
         if masks_fit:
             masks = [f.mask(f.sub("%count", start), lanes) for start in starts]
-            rows(lambda at, to_at: masked(masks, at, to_at))
+
+            def masked(at: str, to_at: str) -> None:
+                for start, mask in zip(starts, masks, strict=True):
+                    value = f.masked_load(vector(element, lanes), f.at(at, start * size), mask, size)
+                    value = converted(f, source, to, value, lanes)
+                    f.store(vector(TYPES[to], lanes), value, f.at(to_at, start * BYTES[to]), BYTES[to])
+
+            rows(masked)
         else:
             rows(single)
     return f
 
 
-def _across(source: str, to: str, width: int, name: str, target: Target) -> Function:
+def _across(
+    source: str, to: str, width: int, most: int, name: str, target: Target
+) -> Function:
     f = Function(name, PARAMETERS, attributes=target.attributes)
     lanes = target.lanes(BYTES[to])
     element, size = MEMORY[source], BYTES[source]
@@ -174,21 +164,39 @@ def _across(source: str, to: str, width: int, name: str, target: Target) -> Func
         place = f.add(f.mul(k, width), i)
         f.store(TYPES[to], value, f.at("%panel", place, TYPES[to]), BYTES[to])
     with f.unless(tiny):
-        final = f.sub("%K", lanes)
+        # Rows are read in runs of a few lines of the cache, which processors fetch ahead, and turned from a buffer.
+        runs = (4, 1)
+        long = f.compare("sge", "%K", runs[0] * lanes)
+        buffer = f.variable(f"[{runs[0] * lanes * lanes} x {TYPES[to]}]")
         for start in range(0, width, lanes):
-            count = min(lanes, width - start)
+            count = min(lanes, most - start)
             pointers = [f.at("%source", f.mul(f.min(start + i, last), step)) for i in range(count)]
-            with f.loop(0, "%K", lanes) as block:
-                k = f.min(block, final)  # the last block may overlap the one before it
-                rows = []
-                for pointer in pointers:
-                    value = f.load(vector(element, lanes), f.at(pointer, k, element), size)
-                    rows.append(converted(f, source, to, value, lanes))
-                rows += ["poison"] * (lanes - count)
-                to_at = f.at("%panel", f.add(f.mul(k, width), start), TYPES[to])
-                for i, row in enumerate(transpose(f, rows, TYPES[to], lanes)):
-                    at = f.at(to_at, i * width * BYTES[to])
-                    store_first(f, target, TYPES[to], row, at, lanes, count, BYTES[to])
+            for run in runs:
+                with f.when(long) if run > 1 else f.unless(long):
+                    final = f.sub("%K", run * lanes)
+                    with f.loop(0, "%K", run * lanes) as block:
+                        k = f.min(block, final)  # the last block may overlap the one before it
+                        for i, pointer in enumerate(pointers):
+                            for u in range(run):
+                                at = f.at(f.at(pointer, k, element), u * lanes * size)
+                                value = f.load(vector(element, lanes), at, size)
+                                value = converted(f, source, to, value, lanes)
+                                place = f.at(buffer, (i * run + u) * lanes, TYPES[to])
+                                f.store(vector(TYPES[to], lanes), value, place)
+                        for u in range(run):
+                            rows = [
+                                f.load(
+                                    vector(TYPES[to], lanes),
+                                    f.at(buffer, (i * run + u) * lanes, TYPES[to]),
+                                )
+                                for i in range(count)
+                            ]
+                            rows += ["zeroinitializer"] * (lanes - count)
+                            first = f.add(k, u * lanes)
+                            to_at = f.at("%panel", f.add(f.mul(first, width), start), TYPES[to])
+                            for i, row in enumerate(transpose(f, rows, TYPES[to], lanes)):
+                                at = f.at(to_at, i * width * BYTES[to])
+                                f.store(vector(TYPES[to], lanes), row, at, BYTES[to])
     return f
 
 

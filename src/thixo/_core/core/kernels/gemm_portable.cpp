@@ -95,7 +95,7 @@ GemmKernels make(DType source, DType compute) {
   made.compute = compute;
   made.partial_rows_of_b = true;
   made.portable = true;
-  made.tiles.rows = kRows;
+  made.tiles.rows = made.tiles.width = kRows;
   made.tiles.columns = kColumns;
   made.tiles.unit = sizeof(T);
   made.tiles.tile = tile<T>;
