@@ -69,7 +69,7 @@ bool a_stays(const Job& job, const GemmKernels& g) { return a_stays_fits(job, g)
 
 // Columns that fill vectors badly, while rows would fill them well.
 bool better_transposed(const Job& job, const GemmKernels& g) {
-  const int64_t lanes = g.tiles.columns / 2;
+  const int64_t lanes = g.tiles.columns / 2;  // 16 for tiles of bfloat16 too
   const double own = double(round_up(job.n, lanes)) / double(job.n);
   const double other = double(round_up(job.m, lanes)) / double(job.m);
   return own > 1.3 * other && job.k >= 64 && job.m >= 4 * job.n;

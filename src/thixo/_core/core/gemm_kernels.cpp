@@ -17,6 +17,11 @@ bool find(Call& to, const std::string& name) {
   return to != nullptr;
 }
 
+bool find_packs(TileKernels& tiles, const std::string& name) {
+  return find(tiles.pack_a_along, name + "_pack_a_along") && find(tiles.pack_a_across, name + "_pack_a_across") &&
+         find(tiles.pack_b_along, name + "_pack_b_along") && find(tiles.pack_b_across, name + "_pack_b_across");
+}
+
 // The tile of a dtype that is computed as it is, and packing from `source` for it.
 bool find_tiles(TileKernels& tiles, const std::string& source, const std::string& compute) {
   auto* shape = static_cast<const int64_t*>(shipped(("gemm_" + compute + "_shape").c_str()));
@@ -25,10 +30,67 @@ bool find_tiles(TileKernels& tiles, const std::string& source, const std::string
   tiles.columns = shape[1];
   tiles.width = shape[2];
   if (tiles.rows * tiles.columns * tiles.unit > kMostTileBytes) return false;
-  return find(tiles.tile, "gemm_" + compute + "_tile") && find(tiles.pack_a_along, "gemm_" + source + "_pack_a_along") &&
-         find(tiles.pack_a_across, "gemm_" + source + "_pack_a_across") &&
-         find(tiles.pack_b_along, "gemm_" + source + "_pack_b_along") &&
-         find(tiles.pack_b_across, "gemm_" + source + "_pack_b_across");
+  return find_packs(tiles, "gemm_" + source) && find(tiles.tile, "gemm_" + compute + "_tile");
+}
+
+// ---- bfloat16 with instructions of its own: see codegen/llvm/contract_bf16.py for the panels
+
+void pairs_any(const void* source, int64_t stride, int64_t k_stride, void* panel, int64_t k, int64_t count, int64_t width) {
+  const uint16_t* from = static_cast<const uint16_t*>(source);
+  uint16_t* to = static_cast<uint16_t*>(panel);
+  for (int64_t p = 0; p < k + k % 2; ++p)
+    for (int64_t i = 0; i < count; ++i)
+      to[(p / 2 * width + i) * 2 + p % 2] = p < k ? from[i * stride + p * k_stride] : uint16_t(0);
+}
+
+void tiles_a_any(const void* source, int64_t stride, int64_t k_stride, void* panel, int64_t k, int64_t count, int64_t) {
+  const uint16_t* from = static_cast<const uint16_t*>(source);
+  uint16_t* to = static_cast<uint16_t*>(panel);
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t p = 0; p < (k + 31) / 32 * 32; ++p)
+      to[(p / 32 * 32 + i) * 32 + p % 32] = p < k ? from[i * stride + p * k_stride] : uint16_t(0);
+}
+
+void tiles_b_any(const void* source, int64_t stride, int64_t k_stride, void* panel, int64_t k, int64_t count, int64_t) {
+  const uint16_t* from = static_cast<const uint16_t*>(source);
+  uint16_t* to = static_cast<uint16_t*>(panel);
+  for (int64_t p = 0; p < (k + 31) / 32 * 32; ++p)
+    for (int64_t i = 0; i < count; ++i)
+      to[p / 32 * 1024 + i / 16 * 512 + (p % 32 / 2 * 16 + i % 16) * 2 + p % 2] =
+          p < k ? from[i * stride + p * k_stride] : uint16_t(0);
+}
+
+std::atomic<BFloatWay> chosen_way{BFloatWay::Chosen};
+
+void use_bfloat_instructions(GemmKernels& g) {
+  const BFloatWay way = chosen_way.load();
+  const bool any = way == BFloatWay::Chosen;
+  TileKernels tiles;
+  tiles.whole = true;
+  if ((any || way == BFloatWay::Tiles) && cpu_features().amx_bf16) {
+    tiles.rows = tiles.columns = tiles.width = tiles.depth = 32;
+    tiles.unit = 64;
+    tiles.block = 512;
+    tiles.pack_a_any = tiles_a_any;
+    tiles.pack_b_any = tiles_b_any;
+    if (find_packs(tiles, "gemm_bf16_amx") && find(tiles.tile, "gemm_bf16_amx_tile") && find(tiles.begin, "gemm_bf16_amx_begin") &&
+        find(tiles.end, "gemm_bf16_amx_end") && grant_tiles()) {
+      g.tiles = tiles;
+      return;
+    }
+    tiles.begin = tiles.end = nullptr;
+  }
+  auto* shape = static_cast<const int64_t*>(shipped("gemm_bf16_dot_shape"));
+  if ((any || way == BFloatWay::Pairs) && cpu_features().avx512_bf16 && shape) {
+    tiles.rows = shape[0];
+    tiles.columns = shape[1];
+    tiles.width = shape[2];
+    tiles.depth = 2;
+    tiles.unit = 4;
+    tiles.block = 512;
+    tiles.pack_a_any = tiles.pack_b_any = pairs_any;
+    if (find_packs(tiles, "gemm_bf16_dot") && find(tiles.tile, "gemm_bf16_dot_tile")) g.tiles = tiles;
+  }
 }
 
 GemmKernels load(DType dtype) {
@@ -40,6 +102,7 @@ GemmKernels load(DType dtype) {
       !find(fast.dots, "gemm_" + source + "_dots") || !find(fast.axpys, "gemm_" + source + "_axpys"))
     return made;
   fast.partial_rows_of_b = static_cast<const int64_t*>(shipped(("gemm_" + compute + "_shape").c_str()))[3] != 0;
+  if (dtype == DType::BF16) use_bfloat_instructions(fast);
   return fast;
 }
 
@@ -52,6 +115,12 @@ std::mutex mutex;
 std::atomic<const Loaded*> current{nullptr};  // replaced when the target changes, never freed
 
 }  // namespace
+
+void set_bfloat_way(BFloatWay way) {
+  const std::lock_guard lock(mutex);
+  chosen_way.store(way);
+  current.store(nullptr, std::memory_order_release);
+}
 
 const GemmKernels& gemm_kernels(DType dtype) {
   const Loaded* now = current.load(std::memory_order_acquire);

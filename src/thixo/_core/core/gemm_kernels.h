@@ -46,6 +46,10 @@ struct GemmKernels {
   bool portable = false;
 };
 
+// How bfloat16 is multiplied: in float32, by instructions for pairs, or for tiles; the last that the processor has.
+enum class BFloatWay : uint8_t { Chosen, Converted, Pairs, Tiles };
+void set_bfloat_way(BFloatWay way);  // false choices fall back; not while kernels run
+
 // For a floating-point dtype.
 const GemmKernels& gemm_kernels(DType dtype);
 // Those that need no library: the oracle of the others.

@@ -119,8 +119,8 @@ void thin_product(const Job& job, const GemmKernels& g) {
 
 namespace {
 
-// Columns of B that are packed at a time: with k of one pass they fill half of a second-level cache.
-constexpr int64_t kSlabColumns = 1024;
+// Bytes of B that are packed at a time: half of a second-level cache.
+constexpr int64_t kSlabBytes = 1 << 20;
 // Row panels that are multiplied with each panel of B as soon as it is packed, while it is in the nearest cache.
 constexpr int64_t kFirstPanels = 4;
 
@@ -158,7 +158,7 @@ void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
   Buffer all_sums(between ? size_t(row_panels * height * sums_ld * wide) : 0);
   const bool more = job.bias || job.epilogue.apply || !in_c;
 
-  const int64_t slab = ceil_div(column_panels, ceil_div(column_panels, std::max<int64_t>(1, kSlabColumns / t.columns)));
+  const int64_t slab = ceil_div(column_panels, ceil_div(column_panels, std::max<int64_t>(1, kSlabBytes / std::max<int64_t>(b_panel, 1))));
   const int64_t first_panels = row_panels <= kFirstPanels ? row_panels : 1;
   Buffer b_slab(size_t(slab * b_panel));
 

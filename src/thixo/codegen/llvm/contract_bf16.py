@@ -1,6 +1,246 @@
-"""bfloat16."""
+"""bfloat16 products on processors with instructions for them: pairs (AVX-512 BF16) and tiles (AMX).
+
+Both add up in float32. They take the place of the float32 tile where the processor has them (cpu.h); the rest,
+such as thin products, stays as it is. Panels hold units of 2 or 32 consecutive k for each row or column, the
+last one filled up with zeros:
+
+    gemm_bf16_dot_*   element (i, k) at (k / 2 * width + i) * 2 + k % 2, in A and in B
+    gemm_bf16_amx_*   A: (k / 32 * 32 + i) * 32 + k % 32;  B: as pairs, in tiles of 16 pairs by 16 columns
+
+These instructions read subnormal numbers as zero.
+"""
+
 from __future__ import annotations
-from collections.abc import Iterator
+
+from collections.abc import Callable, Iterator
+
+from .contract import PARAMETERS as TILE_PARAMETERS
+from .contract import tile_of
+from .contract_pack import PARAMETERS, transpose
+from .emit import Function, module
 from .target import Target
+
+_PAIRS = "<16 x i32>"  # 16 pairs: two consecutive k of 16 rows, or 32 consecutive k of one
+_UNROLL = 2
+
+
 def parts(target: Target) -> Iterator[tuple[str, str]]:
-    yield from ()
+    """The modules; none where no processor of this kind has such instructions."""
+    if target.vector_bytes != 64:
+        return
+    tile = tile_of("f32", target)
+    shape = f"@gemm_bf16_dot_shape = constant [3 x i64] [i64 {tile.rows}, i64 {tile.columns}, i64 {tile.width}]"
+    cases = [_dot_case(target, tile.rows, rows, vectors) for vectors in (1, 2) for rows in range(1, tile.rows + 1)]
+    functions = [
+        *cases,
+        _dot_entry(target, tile.rows),
+        *_dot_packs(target, "a", 1),
+        *_dot_packs(target, "b", 2),
+    ]
+    table = ", ".join(f"ptr @{f.name}" for f in cases)
+    table = f"@gemm_bf16_dot_cases = internal constant [{len(cases)} x ptr] [{table}]"
+    yield "gemm-bf16-dot", module(functions, f"{shape}\n{table}")
+    tiles = [_tile(target), *_amx_ends(target), *_amx_packs(target)]
+    yield "gemm-bf16-amx", module(tiles, _CONFIGURATION)
+
+
+def _attributes(target: Target, *features: str) -> str:
+    own = [target.features, *(f"+{name}" for name in features)]
+    return f'{target.attributes} "target-features"="{",".join(own)}"'
+
+
+# ---- reading
+
+
+def _two_rows(f: Function, k: str, column: str, mask: str) -> str:
+    """Elements k and k + 1 of 16 neighbours: pairs. What is beyond K is zero."""
+    none = "zeroinitializer"
+    found = []
+    for step in (0, 1):
+        row = f.add(k, step)
+        there = f.op(f"select i1 {f.compare('slt', row, '%K')}, <16 x i1> {mask}, <16 x i1> {none}")
+        at = f.at("%source", f.add(f.mul(row, "%stride"), column), "i16")
+        part = f.masked_load("<16 x i16>", at, there, 2)
+        found.append(f.op(f"zext <16 x i16> {part} to {_PAIRS}"))
+    high = f.op(f"shl {_PAIRS} {found[1]}, splat (i32 16)")
+    return f.op(f"or {_PAIRS} {found[0]}, {high}")
+
+
+def _one_run(f: Function, k: str, place: str | int) -> str:
+    """Elements k to k + 31 of one row (the last one, where there are fewer): pairs, zero beyond K."""
+    row = f.min(place, f.sub("%count", 1))
+    at = f.at("%source", f.add(f.mul(row, "%stride"), k), "i16")
+    value = f.masked_load("<32 x i16>", at, f.mask(f.sub("%K", k), 32), 2)
+    return f.op(f"bitcast <32 x i16> {value} to {_PAIRS}")
+
+
+# ---- pairs
+
+
+def _dot_packs(target: Target, which: str, groups: int) -> list[Function]:
+    """Panels of 16 * groups places."""
+    width = 16 * groups
+    along = Function(f"gemm_bf16_dot_pack_{which}_along", PARAMETERS, attributes=target.attributes)
+    masks = [along.mask(along.sub("%count", 16 * g), 16) for g in range(groups)]
+    with along.loop(0, "%K", 2) as k:
+        to = along.at("%panel", along.mul(along.op(f"lshr i64 {k}, 1"), width), "i32")
+        for g in range(groups):
+            along.store(_PAIRS, _two_rows(along, k, str(16 * g), masks[g]), along.at(to, 16 * g, "i32"), 4)
+    across = Function(f"gemm_bf16_dot_pack_{which}_across", PARAMETERS, attributes=target.attributes)
+    units = across.div(across.add("%K", 1), 2)
+    for g in range(groups):
+        with across.loop(0, "%K", 32) as k:
+            rows = [_one_run(across, k, 16 * g + i) for i in range(16)]
+            first = across.op(f"lshr i64 {k}, 1")
+            for i, row in enumerate(transpose(across, rows, "i32", 16)):
+                unit = across.add(first, i)
+                with across.when(across.compare("slt", unit, units)):
+                    place = across.add(across.mul(unit, width), 16 * g)
+                    across.store(_PAIRS, row, across.at("%panel", place, "i32"), 4)
+    return [along, across]
+
+
+def _dot_entry(target: Target, most: int) -> Function:
+    f = Function("gemm_bf16_dot_tile", TILE_PARAMETERS, attributes=target.attributes)
+    wide = f.op(f"zext i1 {f.compare('sgt', '%columns', 16)} to i64")
+    index = f.add(f.mul(wide, most), f.sub("%rows", 1))
+    chosen = f.load("ptr", f.at("@gemm_bf16_dot_cases", index, "ptr"))
+    values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in TILE_PARAMETERS)
+    f.line(f"musttail call void {chosen}({values})")
+    return f
+
+
+def _dot_case(target: Target, most: int, rows: int, vectors: int) -> Function:
+    """C gets whole vectors: the driver gives it room."""
+    f = Function(f"gemm_bf16_dot_{rows}x{vectors}", TILE_PARAMETERS, internal=True,
+                 attributes=_attributes(target, "avx512bf16"))  # fmt: skip
+    vec, dot = "<16 x float>", "llvm.x86.avx512bf16.dpbf16ps.512"
+    sums = [[f.variable(vec, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
+    c_step = f.mul("%ldc", 4)
+    c_rows = ["%C"]
+    for _ in range(1, rows):
+        c_rows.append(f.at(c_rows[-1], c_step))
+    places = [[f.at(row, 64 * j) for j in range(vectors)] for row in c_rows]
+    a, b = f.variable("ptr", "%A", 8), f.variable("ptr", "%B", 8)
+    a_step, b_step = f.mul("%a_k", 4), f.mul("%b_k", 4)
+    with f.when(f.compare("ne", "%add", 0)):
+        for i in range(rows):
+            for j in range(vectors):
+                f.store(vec, f.load(vec, places[i][j], 4), sums[i][j])
+
+    def run(count: int) -> None:
+        a_now, b_now = f.load("ptr", a), f.load("ptr", b)
+        for _ in range(count):
+            across = [f.load("<32 x bfloat>", f.at(b_now, 64 * j), 4) for j in range(vectors)]
+            for i in range(rows):
+                one = f.splat("i32", f.load("i32", f.at(a_now, 4 * i), 4), 16)
+                pairs = f.op(f"bitcast {_PAIRS} {one} to <32 x bfloat>")
+                for j in range(vectors):
+                    old = f.load(vec, sums[i][j])
+                    new = f.call(dot, vec, (vec, old), ("<32 x bfloat>", pairs), ("<32 x bfloat>", across[j]))
+                    f.store(vec, new, sums[i][j])
+            a_now, b_now = f.at(a_now, a_step), f.at(b_now, b_step)
+        f.store("ptr", a_now, a)
+        f.store("ptr", b_now, b)
+
+    many = f.op(f"and i64 %K, {-_UNROLL}")
+    with f.loop(0, many, _UNROLL):
+        run(_UNROLL)
+    with f.loop(many, "%K"):
+        run(1)
+    for i in range(rows):
+        for j in range(vectors):
+            f.store(vec, f.load(vec, sums[i][j]), places[i][j], 4)
+    return f
+
+
+# ---- tiles
+
+# Eight tiles of 16 rows of 64 bytes: 0 to 3 sums, 4 and 5 rows of A, 6 and 7 columns of B.
+_CONFIGURATION = "@gemm_bf16_amx_configuration = internal constant <{ i8, [15 x i8], [16 x i16], [16 x i8] }> <{ i8 1, [15 x i8] zeroinitializer, [16 x i16] [%s], [16 x i8] [%s] }>, align 64" % (  # noqa: UP031
+    ", ".join(f"i16 {64 if i < 8 else 0}" for i in range(16)),
+    ", ".join(f"i8 {16 if i < 8 else 0}" for i in range(16)),
+)
+
+
+def _amx_ends(target: Target) -> list[Function]:
+    attributes = _attributes(target, "amx-tile", "amx-bf16")
+    begin = Function("gemm_bf16_amx_begin", (), attributes=attributes)
+    begin.call("llvm.x86.ldtilecfg", "void", ("ptr", "@gemm_bf16_amx_configuration"))
+    end = Function("gemm_bf16_amx_end", (), attributes=attributes)
+    end.call("llvm.x86.tilerelease", "void")
+    return [begin, end]
+
+
+def _tile(target: Target) -> Function:
+    """32 by 32; K counts blocks of 32. C is read and written whole, for as many halves as there are."""
+    f = Function("gemm_bf16_amx_tile", TILE_PARAMETERS, attributes=_attributes(target, "amx-tile", "amx-bf16"))
+    stride = f.mul("%ldc", 4)
+
+    def tile(name: str, number: int, *more: tuple[str, str]) -> None:
+        f.call(f"llvm.x86.{name}", "void", ("i8", str(number)), *more)
+
+    def whole(tall: int, wide: int) -> None:
+        corners = [(i, j, f.at(f.at("%C", f.mul(stride, 16 * i)) if i else "%C", 64 * j))
+                   for i in range(tall) for j in range(wide)]  # fmt: skip
+        adds = f.compare("ne", "%add", 0)
+        with f.when(adds):
+            for i, j, at in corners:
+                tile("tileloadd64", 2 * i + j, ("ptr", at), ("i64", stride))
+        with f.unless(adds):
+            for i, j, _ in corners:
+                tile("tilezero", 2 * i + j)
+        with f.loop(0, "%K") as k:
+            offset = f.mul(k, 2048)
+            for i in range(tall):
+                tile("tileloadd64", 4 + i, ("ptr", f.at(f.at("%A", offset), 1024 * i)), ("i64", "64"))
+            for j in range(wide):
+                tile("tileloadd64", 6 + j, ("ptr", f.at(f.at("%B", offset), 1024 * j)), ("i64", "64"))
+            for i, j, _ in corners:
+                tile("tdpbf16ps", 2 * i + j, ("i8", str(4 + i)), ("i8", str(6 + j)))
+        for i, j, at in corners:
+            tile("tilestored64", 2 * i + j, ("ptr", at), ("i64", stride))
+
+    def columns(tall: int) -> None:
+        wide = f.compare("sgt", "%columns", 16)
+        with f.when(wide):
+            whole(tall, 2)
+        with f.unless(wide):
+            whole(tall, 1)
+
+    tall = f.compare("sgt", "%rows", 16)
+    with f.when(tall):
+        columns(2)
+    with f.unless(tall):
+        columns(1)
+    return f
+
+
+def _amx_packs(target: Target) -> list[Function]:
+    def blocks(name: str, body: Callable[[Function, str, str, int], None]) -> Function:
+        """For each 32 k, for each 16 places of those in use: body(f, k, address of 1024 bytes, first place)."""
+        f = Function(f"gemm_bf16_amx_pack_{name}", PARAMETERS, attributes=target.attributes)
+        with f.loop(0, "%K", 32) as k:
+            to = f.at("%panel", f.mul(k, 64))
+            for half in (0, 1):
+                with f.when(f.compare("sgt", "%count", 16 * half)):
+                    body(f, k, f.at(to, 1024 * half), 16 * half)
+        return f
+
+    def store(f: Function, rows: list[str], to: str) -> None:
+        for i, row in enumerate(rows):
+            f.store(_PAIRS, row, f.at(to, 64 * i), 4)
+
+    def pairs(f: Function, k: str, first: int) -> list[str]:
+        mask = f.mask(f.sub("%count", first), 16)
+        return [_two_rows(f, f.add(k, 2 * p), str(first), mask) for p in range(16)]
+
+    def runs(f: Function, k: str, first: int) -> list[str]:
+        return [_one_run(f, k, first + i) for i in range(16)]
+
+    return [
+        blocks("a_along", lambda f, k, to, first: store(f, transpose(f, pairs(f, k, first), "i32", 16), to)),
+        blocks("a_across", lambda f, k, to, first: store(f, runs(f, k, first), to)),
+        blocks("b_along", lambda f, k, to, first: store(f, pairs(f, k, first), to)),
+        blocks("b_across", lambda f, k, to, first: store(f, transpose(f, runs(f, k, first), "i32", 16), to)),
+    ]

@@ -13,7 +13,7 @@ from ..builder import NotLowered
 from ..kernel import Kernel, Operand
 from .emit import Function, module, vector
 from .lanes import MEMORY, REGISTER, Lanes
-from .rows_reduce import Accumulator, Tree, across_lanes
+from .rows_reduce import Accumulator, Tree, across_lanes, exact_factors
 from .rows_stages import Stages, Walk, stages
 from .target import Target
 
@@ -233,7 +233,10 @@ class _Along:
                 lanes.store(operand, [values[v]], place, left)
         mask = None if left is None else f.mask(left, lanes.count)
         for r, total in zip(walk.reduces, sums, strict=True):
-            if lanes is self.vectors:
+            factors = exact_factors(body, body[r], self.target)
+            if lanes is self.vectors and factors:
+                total.take_product(0, copy, value(factors[0]), value(factors[1]), mask)
+            elif lanes is self.vectors:
                 total.take(0, copy, value(body[r].arguments[0]), mask)
             else:
                 total.take_one(value(body[r].arguments[0]))
