@@ -27,7 +27,7 @@ size_t copy_bytes(const ConvKernels& k, int64_t count) {
 void join_rows(const Sweep& s, SweepPhase& p) {
   p.pitch = s.image.axes[2].extent;
   if (p.pitch != p.grid[2] || s.y_strides[1] != p.grid[2] * s.y_strides[2]) return;
-  p.grid[2] *= p.grid[1];
+  p.pitch = p.grid[2] *= p.grid[1];
   p.grid[1] = 1;
 }
 
