@@ -854,6 +854,8 @@ def log_normal_(input: Tensor, mean: _float = 1.0, std: _float = 2.0, *, generat
     """Fill with random numbers whose logarithm is normally distributed."""
 def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of softmax along an axis, without a detour through small numbers."""
+def log_softmax_gradient(grad: Tensor, output: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `log_softmax` at its input, from that of its result and the result."""
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(exp(input) + exp(other)) without overflow."""
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1296,6 +1298,8 @@ def slogdet(A: Tensor, *, out: tuple[Tensor, ...] | None = None) -> _SignLogabsd
     """The sign (or phase) of the determinant, and the logarithm of its magnitude."""
 def softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """Shares that add up to 1 along an axis: exp(x) over the sum of exp(x)."""
+def softmax_gradient(grad: Tensor, output: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `softmax` at its input, from that of its result and the result."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = False, out: tuple[Tensor, ...] | None = None) -> _ValuesIndices:
     """The elements in ascending (or descending) order along an axis, and where they came from."""
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:

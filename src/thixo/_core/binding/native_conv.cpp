@@ -63,7 +63,7 @@ void run(const Convolution& c, Results& out, const Ref<Tensor>& made, const Ref<
   out.push_back(made);
 }
 
-// convolve(input, weight, stride, padding, dilation, groups)
+// convolve(input, weight, stride, padding, dilation, groups, bias)
 bool convolve_call(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> x = ref_of(slots[0]), w = ref_of(slots[1]);
   if (!fits(*x, *w)) return false;
@@ -81,10 +81,17 @@ bool convolve_call(const Operator&, PyObject* const* slots, Results& out) {
   if (!agrees(c)) return false;
   const Dims sizes = shaped(c.batch, w->sizes[0], c.out, axes);
   checked_numel(sizes, c.dtype, "convolve");
+  Ref<Tensor> bias;
+  if (slots[6] != Py_None) {
+    bias = ref_of(slots[6]);
+    if (bias->dtype != c.dtype || bias->ndim() != 1 || bias->sizes[0] != w->sizes[0]) return false;
+    bias = plain(bias);
+  }
   x = plain(x);
   w = plain(w);
   const Ref<Tensor> y = empty(sizes, c.dtype);
-  run(c, out, y, x, w, [&] { convolve(c, x->data(), w->data(), nullptr, y->data()); });
+  const Ref<Storage> kept = bias ? bias->storage : x->storage;
+  run(c, out, y, x, w, [&] { convolve(c, x->data(), w->data(), bias ? bias->data() : nullptr, y->data()); });
   return true;
 }
 

@@ -220,15 +220,28 @@ def rows_function(source: str, target: Target) -> Function:
         with f.unless(plain):
             start = f.variable("i64", "0", 8)
             with f.when(double):
-                # The last element of the second vector may lie beyond the row: it is never the last one read.
-                last = f.sub("%count", lanes + 1)
-                with f.loop(0, f.add(last, 1), lanes) as j:
+                order = ", ".join(f"i32 {2 * n}" for n in range(lanes))
+
+                def even(one: str, two: str) -> str:
+                    picked = f.op(f"shufflevector {narrow} {one}, {narrow} {two}, <{lanes} x i32> <{order}>")
+                    return converted(f, source, to, picked, lanes)
+
+                # The element after the last one may lie beyond the row: vectors that end with it are read by masks.
+                whole = f.choose(f.compare("eq", rest, 0), "i64", f.sub(many, lanes), many)
+                with f.loop(0, whole, lanes) as j:
                     at = f.at(a, f.mul(j, 2), element)
                     one, two = f.load(narrow, at, size), f.load(narrow, f.at(at, lanes, element), size)
-                    order = ", ".join(f"i32 {2 * n}" for n in range(lanes))
-                    even = f.op(f"shufflevector {narrow} {one}, {narrow} {two}, <{lanes} x i32> <{order}>")
-                    f.store(wide, converted(f, source, to, even, lanes), f.at(b, j, TYPES[to]), BYTES[to])
-                    f.store("i64", f.add(j, lanes), start)
+                    f.store(wide, even(one, two), f.at(b, j, TYPES[to]), BYTES[to])
+                start_now = f.intrinsic("smax", "i64", whole, "0")
+                f.store("i64", start_now, start)
+                if mask_fits:
+                    left = f.sub("%count", start_now)
+                    reach = f.sub(f.mul(left, 2), 1)
+                    at = f.at(a, f.mul(start_now, 2), element)
+                    one = f.masked_load(narrow, at, f.mask(reach, lanes), size)
+                    two = f.masked_load(narrow, f.at(at, lanes, element), f.mask(f.sub(reach, lanes), lanes), size)
+                    f.masked_store(wide, even(one, two), f.at(b, start_now, TYPES[to]), f.mask(left, lanes), BYTES[to])
+                    f.store("i64", "%count", start)
             single(a, b, f.load("i64", start))
     return f
 
