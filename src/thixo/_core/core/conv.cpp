@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "conv_sweep.h"
+#include "conv_winograd.h"
 #include "kernels/types.h"
 
 namespace thixo {
@@ -31,6 +32,34 @@ void join_rows(const Sweep& s, SweepPhase& p) {
   p.grid[1] = 1;
 }
 
+// Whether Winograd's products are taken: where they pay, or where that is forced.
+bool takes_winograd(const Convolution& c, const WinogradJob& j) {
+  if (c.dtype != DType::F32 || c.in[0] * c.out[0] * c.kernel[0] != 1 || c.padding[0]) return false;
+  for (int i = 1; i < 3; ++i)
+    if (c.kernel[i] != 3 || c.stride[i] != 1 || c.dilation[i] != 1 || c.padding[i] > 2) return false;
+  const ConvPlan plan = forced.load(std::memory_order_relaxed);
+  return plan == ConvPlan::Winograd ? winograd_fits() : plan == ConvPlan::Chosen && winograd_pays(j);
+}
+
+WinogradJob winograd_job(const Convolution& c, const void* x, const void* w, const void* bias, void* y, bool turned) {
+  WinogradJob j;
+  j.batch = c.batch;
+  j.groups = c.groups;
+  j.channels = turned ? c.outer : c.inner;
+  j.rows = turned ? c.inner : c.outer;
+  for (int i = 0; i < 2; ++i) {
+    j.in[i] = turned ? c.out[i + 1] : c.in[i + 1];
+    j.out[i] = turned ? c.in[i + 1] : c.out[i + 1];
+    j.pad[i] = turned ? 2 - c.padding[i + 1] : c.padding[i + 1];
+  }
+  j.x = x;
+  j.w = w;
+  j.bias = bias;
+  j.y = y;
+  j.turned = turned;
+  return j;
+}
+
 }  // namespace
 
 void set_conv_plan(ConvPlan plan) { forced.store(plan, std::memory_order_relaxed); }
@@ -53,6 +82,8 @@ bool all_finite(DType dtype, const void* values, int64_t count) {
 }
 
 void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
+  const WinogradJob other = winograd_job(c, x, w, bias, y, false);
+  if (takes_winograd(c, other) && winograd(other)) return;
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   Buffer copy(copy_bytes(k, weights));
@@ -92,6 +123,8 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
 // the same remainder r, the same taps matter: those with t * dilation = r (mod stride), at o = q + (r - t * dilation) /
 // stride where i + padding = q * stride + r. So each remainder is a convolution of its own, of stride 1, with fewer taps.
 void convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
+  const WinogradJob other = winograd_job(c, y, w, nullptr, x, true);
+  if (takes_winograd(c, other) && winograd(other)) return;
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   struct Part {
