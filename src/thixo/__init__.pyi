@@ -487,6 +487,8 @@ def detach(input: Tensor) -> Tensor:
     """The same memory, outside of the tape."""
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of the input, outside of the tape."""
+def deviation(input: Tensor, scale: Tensor, dim: _int | Sequence[_int], *, out: Tensor | None = None) -> Tensor:
+    """Values less their mean along some axes, times a factor: the gradient of a variance."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """A vector's diagonal matrix, or a matrix's diagonal as a copy."""
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1, *, out: Tensor | None = None) -> Tensor:
@@ -583,6 +585,8 @@ def expm1_(input: Tensor) -> Tensor:
     """exp(input) - 1, exact for small input."""
 def exponential_(input: Tensor, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers from the exponential distribution with rate lambd."""
+def extreme_gradient(grad: Tensor, input: Tensor, output: Tensor | None, dim: _int | Sequence[_int], largest: _bool, *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `amax` or `amin` at its input: in equal parts to all that attain the extreme."""
 def eye(n: _int, m: _int | None = None, *, dtype: DType | None = None, layout: Any = None, device: Device | _str | None = None, requires_grad: _bool = False, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool, *, out: Tensor | None = None) -> Tensor:
@@ -854,6 +858,8 @@ def log_normal_(input: Tensor, mean: _float = 1.0, std: _float = 2.0, *, generat
     """Fill with random numbers whose logarithm is normally distributed."""
 def log_softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of softmax along an axis, without a detour through small numbers."""
+def log_softmax_gradient(grad: Tensor, output: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `log_softmax` at its input, from that of its result and the result."""
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(exp(input) + exp(other)) without overflow."""
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -886,6 +892,8 @@ def logspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, base: 
     """Powers of `base` with evenly spaced exponents from start to end."""
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the sum of exponentials along the axes `dim`, without overflow."""
+def logsumexp_gradient(grad: Tensor, input: Tensor, output: Tensor, dim: _int | Sequence[_int], *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `logsumexp` at its input: the shares of softmax, times the result's gradient."""
 def lt(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input is less than other."""
 def lt_(input: Tensor, other: Tensor | _Number) -> Tensor:
@@ -1296,6 +1304,8 @@ def slogdet(A: Tensor, *, out: tuple[Tensor, ...] | None = None) -> _SignLogabsd
     """The sign (or phase) of the determinant, and the logarithm of its magnitude."""
 def softmax(input: Tensor, dim: _int, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """Shares that add up to 1 along an axis: exp(x) over the sum of exp(x)."""
+def softmax_gradient(grad: Tensor, output: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `softmax` at its input, from that of its result and the result."""
 def sort(input: Tensor, dim: _int = -1, descending: _bool = False, *, stable: _bool | None = False, out: tuple[Tensor, ...] | None = None) -> _ValuesIndices:
     """The elements in ascending (or descending) order along an axis, and where they came from."""
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
