@@ -22,9 +22,8 @@ AHEAD = 8  # places between what is computed and what is fetched into the cache
 def groups_of(plan: Stages) -> int:
     """Vectors side by side: many where little is done with each."""
     most = max((w.cost + 2 * len(w.reduces) for w in plan.walks), default=1)
-    if len(plan.walks) > 1:  # what one walk reads should still be in the cache for the next
-        return 4 if len(plan.reads) == 1 and most <= 24 else 2
-    return 8 if most <= 6 else 4 if most <= 24 else 2
+    # Each place is a page of its own: the more is read of it at once, the fewer of them are looked up.
+    return 8 if most <= 12 else 4 if most <= 24 else 2
 
 
 def width_of(kernel: Kernel, target: Target) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..builder import Builder, Value
-from .coefficients import LOG2_E, TABLES
-from .exponentials import exp_pieces, remainder, small_expm1, whole_powers
-from .formats import at_most, format_of, polynomial, sign_of, with_sign
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.math.coefficients import LOG2_E, TABLES
+from thixo.codegen.math.exponentials import exp_pieces, remainder, small_expm1, whole_powers
+from thixo.codegen.math.formats import at_most, format_of, polynomial, sign_of, with_sign
 
 ROOT_2 = math.sqrt(2)
 # From here erf rounds to 1, and erfc to 0; the fits go as far.

@@ -6,9 +6,9 @@ low bits then hold it.
 
 from __future__ import annotations
 
-from ..builder import Builder, Value
-from .coefficients import LN2, LOG2_E, TABLES
-from .formats import at_least, at_most, format_of, polynomial, sign_of, with_sign
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.math.coefficients import LN2, LOG2_E, TABLES
+from thixo.codegen.math.formats import at_least, at_most, format_of, polynomial, sign_of, with_sign
 
 # Beyond these exp is infinite, or rounds to zero.
 HIGHEST = {"f32": 89.0, "f64": 710.0}
