@@ -12,6 +12,7 @@ constexpr double kParallelWork = 1e6;
 constexpr int64_t kNearestBytes = 32 << 10;   // of B for one pass
 constexpr int64_t kSecondBytes = 512 << 10;   // weights of more than this are used for several tiles at a time
 constexpr int64_t kChunkBytes = 1 << 20;      // images that one thread copies at a time
+constexpr int64_t kSumBytes = 1 << 20;        // of the sums of those tiles
 constexpr int64_t kMostSegments = 4 * 16 + 8;
 
 // Cycles for one k of a tile: products, at least four cycles between two additions to the same sums, loads.
@@ -67,7 +68,7 @@ void run(const Sweep& s, const SweepPhase& p, const char* images, int64_t n0, in
   const int64_t row0 = top * p.height, rows = std::min(bottom * p.height, s.rows) - row0;
   const int64_t ld = p.vectors * k.lanes, own = rows * ld;
   const bool heavy = s.rows * depth * wide > kSecondBytes;
-  const int64_t together = std::clamp<int64_t>(heavy ? (256 << 10) / (own * wide) : 1, 1, last - first);
+  const int64_t together = std::clamp<int64_t>(heavy ? kSumBytes / (own * wide) : 1, 1, last - first);
   Buffer sums(size_t(together * own * wide));
   const char* a = s.a + (group * s.a_group + row0 * s.a_row) * wide;
 
@@ -116,7 +117,11 @@ void sweep(Sweep& s) {
   const int64_t threads = parallel ? get_num_threads() : 1;
   const int64_t channels = s.groups * s.image.channels;
 
-  if (s.batch >= 2 * threads || threads == 1) {
+  // Heavy weights are read once if all images meet them together: then threads share out rows.
+  const int64_t weight_bytes = s.rows * (s.phases.empty() ? 0 : int64_t(s.phases[0].table.size())) * wide;
+  const bool heavy = weight_bytes > 2 * kSecondBytes && s.batch * image_bytes < 8 * kChunkBytes;
+
+  if (!heavy && (s.batch >= 2 * threads || threads == 1)) {
     // Each thread copies a few images and is done with them while they are near.
     int64_t chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(image_bytes, 1), 1, ceil_div(s.batch, 2 * threads));
     if (threads == 1) chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(image_bytes, 1), 1, s.batch);
@@ -149,11 +154,15 @@ void sweep(Sweep& s) {
     int64_t group, first, last, top, bottom;
   };
   std::vector<Task> tasks;
-  const int64_t wanted = 6 * threads;
+  const int64_t wanted = threads == 1 ? 1 : 6 * threads;
   for (const SweepPhase& p : s.phases) {
     const int64_t units = s.batch * p.grid[0] * p.tiles, panels = ceil_div(s.rows, p.height);
-    const int64_t parts = std::min(units, std::max<int64_t>(1, ceil_div(wanted, s.groups)));
-    const int64_t row_parts = std::min(panels, std::max<int64_t>(1, wanted / (s.groups * parts)));
+    const int64_t each = std::max<int64_t>(1, ceil_div(wanted, s.groups));
+    int64_t parts = std::min(units, each), row_parts = std::min(panels, std::max<int64_t>(1, each / parts));
+    if (heavy) {
+      row_parts = std::min(panels, each);
+      parts = std::min(units, std::max<int64_t>(1, each / row_parts));
+    }
     for (int64_t g = 0; g < s.groups; ++g)
       for (int64_t r = 0; r < row_parts; ++r)
         for (int64_t i = 0; i < parts; ++i)

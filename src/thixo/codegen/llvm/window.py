@@ -19,6 +19,7 @@ from .contract import BYTES, TYPES
 from .contract_pack import MEMORY, converted, rounded, transpose
 from .emit import Function, module, vector
 from .target import Target
+from .window_pool import max_function
 from .winograd import winograd_functions
 
 COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
@@ -354,7 +355,7 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
         if dtype == compute:
             tiles, constants = tile_functions(dtype, target)
             dots, more = dots_functions(dtype, target)
-            yield f"conv-{dtype}-tile", module([*tiles, *dots], f"{constants}\n{more}")
+            yield f"conv-{dtype}-tile", module([*tiles, *dots, max_function(dtype, target)], f"{constants}\n{more}")
         functions = [rows_function(dtype, target), store_function(dtype, target), turn_function(dtype, target)]
         yield f"conv-{dtype}", module(functions)
     yield "conv-winograd", module(winograd_functions(target))
