@@ -60,6 +60,43 @@ WinogradJob winograd_job(const Convolution& c, const void* x, const void* w, con
   return j;
 }
 
+// A kernel of one tap that meets every place once: a product of matrices.
+bool is_product(const Convolution& c) {
+  for (int i = 0; i < 3; ++i)
+    if (c.kernel[i] != 1 || c.stride[i] != 1 || c.padding[i] != 0) return false;
+  return c.inner > 1 && c.outer > 1;
+}
+
+void add_bias(void* part, int64_t row_stride, int64_t column_stride, int64_t row, int64_t rows, int64_t, int64_t columns, void* context) {
+  const float* bias = static_cast<const float*>(context) + row;
+  for (int64_t i = 0; i < rows; ++i) {
+    float* to = static_cast<float*>(part) + i * row_stride;
+    if (column_stride == 1)
+      for (int64_t j = 0; j < columns; ++j) to[j] += bias[i];
+    else
+      for (int64_t j = 0; j < columns; ++j) to[j * column_stride] += bias[i];
+  }
+}
+
+// y = w x for every image and group, or x = w' y.
+void by_products(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
+  Product p;
+  p.dtype = c.dtype;
+  p.m = turned ? c.inner : c.outer;
+  p.k = turned ? c.outer : c.inner;
+  p.n = c.in_size();
+  p.a = w;
+  p.a_row = turned ? 1 : c.inner;
+  p.a_k = turned ? c.inner : 1;
+  p.b = from;
+  p.b_k = p.n;
+  p.b_n = 1;
+  p.c = to;
+  p.c_row = p.n;
+  if (bias) p.epilogue = {add_bias, const_cast<void*>(bias)};
+  gemm_batch(p, Dims{c.batch, c.groups}, Dims{0, c.outer * c.inner}, Dims{c.groups * p.k * p.n, p.k * p.n});
+}
+
 }  // namespace
 
 void set_conv_plan(ConvPlan plan) { forced.store(plan, std::memory_order_relaxed); }
@@ -84,6 +121,7 @@ bool all_finite(DType dtype, const void* values, int64_t count) {
 void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
   const WinogradJob other = winograd_job(c, x, w, bias, y, false);
   if (takes_winograd(c, other) && winograd(other)) return;
+  if (is_product(c) && (!bias || (c.dtype == DType::F32 && c.groups == 1))) return by_products(c, x, w, bias, y, false);
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   Buffer copy(copy_bytes(k, weights));
@@ -125,6 +163,7 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
 void convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
   const WinogradJob other = winograd_job(c, y, w, nullptr, x, true);
   if (takes_winograd(c, other) && winograd(other)) return;
+  if (is_product(c)) return by_products(c, y, w, nullptr, x, true);
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   struct Part {

@@ -164,6 +164,13 @@ void turn_back(const WeightJob& j, const char* sums, void* w, bool parallel) {
   j.k.store(copy.data, whole.count, w, whole.count, 1, 1, nullptr, &whole, 1);
 }
 
+// Sums that lie as the weight does: [groups][rows][padded] without what was added to fill vectors.
+void copy_back(const WeightJob& j, const char* sums, void* w) {
+  const Convolution& c = j.c;
+  const Segment whole{0, 0, c.outer};
+  j.k.store(sums, j.padded, w, c.outer, 1, c.groups * c.inner, nullptr, &whole, 1);
+}
+
 void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
   for (int64_t p = 1; p < parts; ++p) {
     const char* other = first + p * count * j.wide;
@@ -174,7 +181,7 @@ void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
   }
 }
 
-void by_tiles(WeightJob& j, void* w, bool parallel) {
+void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
   const Convolution& c = j.c;
   j.lay_out(false);
   const int64_t bytes = ((j.copies ? j.image_elements() : 0) + j.turned_elements()) * j.wide;
@@ -222,7 +229,8 @@ void by_tiles(WeightJob& j, void* w, bool parallel) {
       });
     }
   }
-  turn_back(j, sums.data, w, parallel);
+  if (exchanged) copy_back(j, sums.data, w);
+  else turn_back(j, sums.data, w, parallel);
 }
 
 // ---- by dot products
@@ -281,8 +289,15 @@ void convolve_weight(const Convolution& c, const void* x, const void* y, void* w
   const bool parallel = c.work() >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
   // For each place: a product and an unaligned load for every vector of places.
   const double dots = 1.3 * double(c.inner * c.outer * c.taps()) / double(k.lanes);
-  if (dots < j.tile_cost) by_dots(j, w, parallel);
-  else by_tiles(j, w, parallel);
+  if (dots < j.tile_cost) return by_dots(j, w, parallel);
+  bool plain = c.taps() == 1 && c.inner < c.outer;
+  for (int i = 0; i < 3; ++i) plain = plain && c.stride[i] == 1 && c.padding[i] == 0;
+  if (!plain) return by_tiles(j, w, parallel, false);
+  // One tap that meets every place: either may be the one that is turned, so the smaller one is.
+  Convolution other = c;
+  std::swap(other.inner, other.outer);
+  WeightJob exchanged(other, k, y, x);
+  by_tiles(exchanged, w, parallel, true);
 }
 
 }  // namespace thixo

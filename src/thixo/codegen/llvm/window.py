@@ -3,6 +3,8 @@
     conv_<T>_shape   [most vectors across, lanes, most rows with 1 vector, with 2, ...]
     conv_<T>_tile    sums over k of A[i * a_row + table[k].a] * B[table[k].b + j], see `tile_functions`
     conv_<T>_dots    the products of one row of numbers with several shifted ones, summed (depthwise gradients)
+    conv_<T>_gather  windows of several rows of an image, side by side
+    conv_<T>_plane   one channel with one kernel: weighted sums of shifted rows (depthwise)
     conv_<S>_rows    rows of an image, converted, into a padded copy
     conv_<S>_store   sums, bias added and rounded, into the result
     conv_<S>_turn    columns become rows
@@ -176,6 +178,85 @@ def dots_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
     values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in parameters)
     f.line(f"musttail call void {chosen}({values})")
     return [*functions, f], constants
+
+
+def gather_function(dtype: str, target: Target) -> Function:
+    """panel[k * ld + to + j] = image[table[k].b + from + j] for each segment (from, to, count), in this order.
+
+    Whole vectors are read and written: each segment ends where the next one begins.
+    """
+    parameters = (
+        ("ptr noalias readonly", "image"), ("ptr noalias readonly", "table"), ("i64", "K"),
+        ("ptr noalias readonly", "segments"), ("i64", "pieces"), ("ptr noalias", "panel"), ("i64", "ld"),
+    )  # fmt: skip
+    f = Function(f"conv_{dtype}_gather", parameters, attributes=target.attributes)
+    size, lanes, element = BYTES[dtype], target.lanes(BYTES[dtype]), TYPES[dtype]
+    vec = vector(element, lanes)
+    with f.loop(0, "%K") as k:
+        source = f.at("%image", f.load("i64", f.at("%table", f.add(f.mul(k, 16), 8)), 8))
+        panel = f.at("%panel", f.mul(k, "%ld"), element)
+        with f.loop(0, "%pieces") as s:
+            piece = f.at("%segments", f.mul(s, 24))
+            a = f.at(source, f.load("i64", piece, 8), element)
+            b = f.at(panel, f.load("i64", f.at(piece, 8), 8), element)
+            with f.loop(0, f.load("i64", f.at(piece, 16), 8), lanes) as j:
+                f.store(vec, f.load(vec, f.at(a, j, element), size), f.at(b, j, element), size)
+    return f
+
+
+def plane_function(dtype: str, target: Target) -> Function:
+    """y[r * y_row + j] = bias + sum over t of weights[t] * x[r * x_row + j + shifts[t]]; bias is one number or null."""
+    parameters = (
+        ("ptr noalias readonly", "x"), ("i64", "x_row"), ("ptr noalias readonly", "shifts"),
+        ("ptr noalias readonly", "weights"), ("i64", "taps"), ("ptr noalias", "y"), ("i64", "y_row"), ("i64", "rows"),
+        ("i64", "count"), ("ptr noalias readonly", "bias"),
+    )  # fmt: skip
+    f = Function(f"conv_{dtype}_plane", parameters, attributes=target.attributes)
+    size, lanes, element = BYTES[dtype], target.lanes(BYTES[dtype]), TYPES[dtype]
+    has_bias = f.compare("ne", "%bias", "null", "ptr")
+    more = f.variable(element, "0.0")
+    with f.when(has_bias):
+        f.store(element, f.load(element, "%bias", size), more)
+
+    def part(x: str, y: str, vectors: int, width: int, left: str = "") -> None:
+        vec = vector(element, width)
+        mask = f.mask(f.sub(left, (vectors - 1) * width), width) if left else ""
+        sums = [f.variable(vec, "zeroinitializer" if width > 1 else "0.0") for _ in range(vectors)]
+        with f.loop(0, "%taps") as t:
+            at = f.at(x, f.load("i64", f.at("%shifts", t, "i64"), 8), element)
+            one = f.splat(element, f.load(element, f.at("%weights", t, element), size), width)
+            for j in range(vectors):
+                value = f.load(vec, f.at(at, j * width, element), size)
+                f.store(vec, f.intrinsic("fma", vec, one, value, f.load(vec, sums[j])), sums[j])
+        for j in range(vectors):
+            total = f.load(vec, sums[j])
+            biased = f.op(f"fadd {vec} {total}, {f.splat(element, f.load(element, more), width)}")
+            result = f.op(f"select i1 {has_bias}, {vec} {biased}, {vec} {total}")
+            to = f.at(y, j * width, element)
+            if mask and j == vectors - 1:
+                f.masked_store(vec, result, to, mask, size)
+            else:
+                f.store(vec, result, to, size)
+
+    wide = 4 * lanes
+    many = f.op(f"and i64 %count, {-wide}")
+    with f.loop(0, "%rows") as r:
+        x = f.at("%x", f.mul(r, "%x_row"), element)
+        y = f.at("%y", f.mul(r, "%y_row"), element)
+        with f.loop(0, many, wide) as j:
+            part(f.at(x, j, element), f.at(y, j, element), 4, lanes)
+        rest = f.sub("%count", many)
+        x, y = f.at(x, many, element), f.at(y, many, element)
+        if target.masks:  # what is read beyond the row is in the padded copy, and not written
+            for vectors in range(1, 5):
+                above = f.compare("sgt", rest, (vectors - 1) * lanes)
+                within = f.compare("sle", rest, vectors * lanes)
+                with f.when(f.op(f"and i1 {above}, {within}")):
+                    part(x, y, vectors, lanes, rest)
+        else:
+            with f.loop(0, rest) as j:
+                part(f.at(x, j, element), f.at(y, j, element), 1, 1)
+    return f
 
 
 def _masks_fit(source: str, target: Target) -> bool:
@@ -355,7 +436,8 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
         if dtype == compute:
             tiles, constants = tile_functions(dtype, target)
             dots, more = dots_functions(dtype, target)
-            yield f"conv-{dtype}-tile", module([*tiles, *dots, max_function(dtype, target)], f"{constants}\n{more}")
+            others = [f(dtype, target) for f in (gather_function, plane_function, max_function)]
+            yield f"conv-{dtype}-tile", module([*tiles, *dots, *others], f"{constants}\n{more}")
         functions = [rows_function(dtype, target), store_function(dtype, target), turn_function(dtype, target)]
         yield f"conv-{dtype}", module(functions)
     yield "conv-winograd", module(winograd_functions(target))
