@@ -7,6 +7,7 @@
 #include "conv_sweep.h"
 #include "conv_winograd.h"
 #include "kernels/types.h"
+#include "thread_pool.h"
 
 namespace thixo {
 
@@ -197,7 +198,18 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
     places[i] = high - low + 1;
     meets[i].push_back(0);
   }
-  Buffer copy(copy_bytes(k, weights));
+  // The weight as [groups][inner][taps][outer]: what a tile reads lies together, whichever taps a remainder has.
+  const int64_t row = c.inner * taps, spread = round_up(c.outer, k.lanes) + k.lanes, a_group = row * spread;
+  Buffer copy(size_t((c.groups * a_group) * wide));
+  const int64_t bands = ceil_div(c.outer, k.lanes);
+  const bool large = weights >= 1 << 16 && !in_parallel_loop();
+  parallel_for(c.groups * bands, large ? 1 : c.groups * bands, [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t g = i / bands, o = i % bands * k.lanes;
+      k.turn(static_cast<const char*>(w) + (g * c.outer + o) * row * item_size(k.source), row,
+             copy.data + (g * a_group + o) * wide, spread, row, std::min(k.lanes, c.outer - o));
+    }
+  });
   Sweep s;
   s.kernels = &k;
   s.batch = c.batch;
@@ -205,9 +217,9 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
   s.work = c.work();
   s.image.lay_out(c.outer, c.out, pad, ones, places, meets);
   s.source = static_cast<const char*>(y);
-  s.a = in_compute(k, w, weights, copy);
-  s.a_row = taps;
-  s.a_group = c.outer * c.inner * taps;
+  s.a = copy.data;
+  s.a_row = taps * spread;
+  s.a_group = a_group;
   s.rows = c.inner;
   s.y = static_cast<char*>(x);
   s.y_row = c.in_size();
@@ -229,7 +241,7 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
           for (auto [td, sd] : d.taps)
             for (auto [th, sh] : h.taps)
               for (auto [tv, sv] : v.taps)
-                p.table.push_back({(o * c.inner * taps + (td * c.kernel[1] + th) * c.kernel[2] + tv) * wide,
+                p.table.push_back({(((td * c.kernel[1] + th) * c.kernel[2] + tv) * spread + o) * wide,
                                    (o * s.image.channel + s.image.offset(d.first + sd + pad[0], h.first + sh + pad[1],
                                                                          v.first + sv + pad[2])) * wide});
         s.phases.push_back(std::move(p));

@@ -72,12 +72,11 @@ void turn(const void* from, int64_t from_row, void* to, int64_t to_row, int64_t 
 }
 
 template <class T>
-void gather(const void* image, const Offsets* table, int64_t k, const Segment* segments, int64_t pieces, void* panel, int64_t ld) {
+void gather(const void* image, const Offsets* table, int64_t k, const Piece* pieces, int64_t count, void* panel, int64_t ld) {
   for (int64_t p = 0; p < k; ++p) {
     const T* from = reinterpret_cast<const T*>(static_cast<const char*>(image) + table[p].b);
-    for (int64_t s = 0; s < pieces; ++s)
-      for (int64_t j = 0; j < segments[s].count; ++j)
-        static_cast<T*>(panel)[p * ld + segments[s].to + j] = from[segments[s].from + j];
+    for (int64_t s = 0; s < count; ++s)
+      for (int64_t j = 0; j < kLanes; ++j) static_cast<T*>(panel)[p * ld + pieces[s].to + j] = from[pieces[s].from + j];
   }
 }
 

@@ -34,7 +34,7 @@ bool is_dense(const Sweep& s, const SweepPhase& p) {
   const double lanes = double(s.kernels->lanes);
   const double flat = double(s.batch * p.grid[0] * ceil_div(span(p), s.kernels->lanes));
   const double packed = std::ceil(double(s.batch * places(p)) / lanes);
-  const double copies = 3.0 * (1.0 + 2.0 * lanes / double(p.grid[2])) / (1.1 * double(s.rows));
+  const double copies = 2.5 * (1.0 + 2.0 * lanes / double(p.grid[2])) / (1.1 * double(s.rows));
   return flat > packed * (1.02 + copies);
 }
 
@@ -129,20 +129,21 @@ void run_dense(const Sweep& s, const SweepPhase& p, const char* images, int64_t 
   const char* a = s.a + (group * s.a_group + row0 * s.a_row) * wide;
   const char* b = images + (group * s.image.elements() + p.b_start) * wide;
   std::vector<Segment> runs;
+  std::vector<Piece> pieces;
   for (int64_t u0 = first; u0 < last; u0 += together) {
     const int64_t u1 = std::min(u0 + together, last);
     for (int64_t at = 0; at < depth; at += p.pass)
       for (int64_t u = u0; u < u1; ++u) {
         const int64_t end = std::min(columns, (u + 1) * ld), vectors = ceil_div(end - u * ld, k.lanes);
-        runs.clear();
+        pieces.clear();
         for (int64_t q = u * ld; q < end;) {
           const int64_t n = q / each, place = q % each, w = place % p.grid[2], h = place / p.grid[2] % p.grid[1],
-                        d = place / (p.grid[2] * p.grid[1]), run = std::min(end - q, p.grid[2] - w);
-          runs.push_back({n * s.groups * s.image.elements() + d * slice + h * p.pitch + w, q - u * ld, run});
+                        d = place / (p.grid[2] * p.grid[1]), run = std::min({end - q, p.grid[2] - w, k.lanes});
+          pieces.push_back({n * s.groups * s.image.elements() + d * slice + h * p.pitch + w, q - u * ld});
           q += run;
         }
         const int64_t now = std::min(p.pass, depth - at);
-        k.gather(b, p.table.data() + at, now, runs.data(), int64_t(runs.size()), panel.data, ld);
+        k.gather(b, p.table.data() + at, now, pieces.data(), int64_t(pieces.size()), panel.data, ld);
         char* c = sums.data + (u - u0) * own * wide;
         for (int64_t row = 0; row < rows; row += p.height)
           k.tile(now, a + row * s.a_row * wide, s.a_row, panel.data, p.packed.data() + at, c + row * ld * wide, ld,

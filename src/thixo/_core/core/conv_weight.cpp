@@ -120,20 +120,22 @@ struct Chunk {
     j.k.turn(from, c.out_size(), to, j.ld, c.out_size(), std::min(j.k.lanes, c.outer - first));
   }
   char* panel(int64_t group, int64_t p) { return turned.data + (group * j.panels + p) * most * j.c.out_size() * j.ld * j.wide; }
-  // Adds `count` images to the sums of one panel, for channels [c0, c1) of x and these taps.
-  void add(int64_t n0, int64_t count, int64_t group, int64_t p, int64_t tap0, int64_t tap1, int64_t c0, int64_t c1,
+  // Adds `count` images to the sums of panels [p0, p1), for channels [c0, c1) of x and these taps.
+  void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t tap0, int64_t tap1, int64_t c0, int64_t c1,
            char* sums, bool fresh) {
     const Convolution& c = j.c;
     const int64_t all = count * c.out_size(), passes = ceil_div(all, kPlaces), pass = ceil_div(all, passes), taps = c.taps();
     const char* x = j.copies ? images.data : j.x + n0 * j.image_elements() * j.wide;
-    const int64_t vectors = std::min(j.vectors, ceil_div(c.outer, j.k.lanes) - p * j.vectors);
     for (int64_t at = 0; at < all; at += pass)
-      for (int64_t t = tap0; t < tap1; ++t)
-        for (int64_t i = c0; i < c1; i += j.height)
-          j.k.tile(std::min(pass, all - at), x + ((group * c.inner + i) * j.image.channel + j.shifts[size_t(t)]) * j.wide,
-                   j.image.channel, panel(group, p), table.data() + at,
-                   sums + (((group * c.inner + i) * taps + t) * j.padded + p * j.ld) * j.wide, taps * j.padded,
-                   std::min(j.height, c1 - i), vectors, !fresh || at > 0);
+      for (int64_t p = p0; p < p1; ++p) {
+        const int64_t vectors = std::min(j.vectors, ceil_div(c.outer, j.k.lanes) - p * j.vectors);
+        for (int64_t t = tap0; t < tap1; ++t)
+          for (int64_t i = c0; i < c1; i += j.height)
+            j.k.tile(std::min(pass, all - at), x + ((group * c.inner + i) * j.image.channel + j.shifts[size_t(t)]) * j.wide,
+                     j.image.channel, panel(group, p), table.data() + at,
+                     sums + (((group * c.inner + i) * taps + t) * j.padded + p * j.ld) * j.wide, taps * j.padded,
+                     std::min(j.height, c1 - i), vectors, !fresh || at > 0);
+      }
   }
 };
 
@@ -200,8 +202,7 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
           for (int64_t m = 0; m < count; ++m)
             for (int64_t i = 0; i < now.turns(); ++i) now.turn(n, m, i);
           for (int64_t g = 0; g < c.groups; ++g)
-            for (int64_t q = 0; q < j.panels; ++q)
-              now.add(n, count, g, q, 0, c.taps(), 0, c.inner, sums.data + p * j.sums * j.wide, n == n0);
+            now.add(n, count, g, 0, j.panels, 0, c.taps(), 0, c.inner, sums.data + p * j.sums * j.wide, n == n0);
         }
       }
     });
@@ -224,7 +225,7 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
       share(pairs * splits, [&](int64_t i) {
         const int64_t split = i % splits, pair = i / splits, g = pair / (j.panels * row_panels), rest = pair % (j.panels * row_panels);
         const int64_t c0 = rest % row_panels * j.height;
-        now.add(n, count, g, rest / row_panels, taps * split / splits, taps * (split + 1) / splits, c0,
+        now.add(n, count, g, rest / row_panels, rest / row_panels + 1, taps * split / splits, taps * (split + 1) / splits, c0,
                 std::min(c0 + j.height, c.inner), sums.data, n == 0);
       });
     }

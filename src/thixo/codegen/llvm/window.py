@@ -26,7 +26,7 @@ from .winograd import winograd_functions
 
 COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
 VECTORS = 4  # most across a tile
-TAPS = 8  # most rows of sums in `dots`
+TAPS = 9  # most rows of sums in `dots`
 
 
 def tile_rows(target: Target, vectors: int) -> int:
@@ -181,13 +181,13 @@ def dots_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
 
 
 def gather_function(dtype: str, target: Target) -> Function:
-    """panel[k * ld + to + j] = image[table[k].b + from + j] for each segment (from, to, count), in this order.
+    """A vector panel[k * ld + to ...] = image[table[k].b + from ...] for each pair (from, to), in this order.
 
-    Whole vectors are read and written: each segment ends where the next one begins.
+    Each begins where the one before it ends, or overlaps it.
     """
     parameters = (
         ("ptr noalias readonly", "image"), ("ptr noalias readonly", "table"), ("i64", "K"),
-        ("ptr noalias readonly", "segments"), ("i64", "pieces"), ("ptr noalias", "panel"), ("i64", "ld"),
+        ("ptr noalias readonly", "pairs"), ("i64", "pieces"), ("ptr noalias", "panel"), ("i64", "ld"),
     )  # fmt: skip
     f = Function(f"conv_{dtype}_gather", parameters, attributes=target.attributes)
     size, lanes, element = BYTES[dtype], target.lanes(BYTES[dtype]), TYPES[dtype]
@@ -196,11 +196,10 @@ def gather_function(dtype: str, target: Target) -> Function:
         source = f.at("%image", f.load("i64", f.at("%table", f.add(f.mul(k, 16), 8)), 8))
         panel = f.at("%panel", f.mul(k, "%ld"), element)
         with f.loop(0, "%pieces") as s:
-            piece = f.at("%segments", f.mul(s, 24))
+            piece = f.at("%pairs", f.mul(s, 16))
             a = f.at(source, f.load("i64", piece, 8), element)
             b = f.at(panel, f.load("i64", f.at(piece, 8), 8), element)
-            with f.loop(0, f.load("i64", f.at(piece, 16), 8), lanes) as j:
-                f.store(vec, f.load(vec, f.at(a, j, element), size), f.at(b, j, element), size)
+            f.store(vec, f.load(vec, a, size), b, size)
     return f
 
 
@@ -218,44 +217,61 @@ def plane_function(dtype: str, target: Target) -> Function:
     with f.when(has_bias):
         f.store(element, f.load(element, "%bias", size), more)
 
-    def part(x: str, y: str, vectors: int, width: int, left: str = "") -> None:
+    x_step, y_step = f.mul("%x_row", size), f.mul("%y_row", size)
+
+    def part(x: str, y: str, rows: int, vectors: int, width: int, left: str = "") -> None:
+        """Some rows, so many vectors of each: enough sums in flight to hide the latency of each."""
         vec = vector(element, width)
         mask = f.mask(f.sub(left, (vectors - 1) * width), width) if left else ""
-        sums = [f.variable(vec, "zeroinitializer" if width > 1 else "0.0") for _ in range(vectors)]
+        zero = "zeroinitializer" if width > 1 else "0.0"
+        sums = [[f.variable(vec, zero) for _ in range(vectors)] for _ in range(rows)]
         with f.loop(0, "%taps") as t:
             at = f.at(x, f.load("i64", f.at("%shifts", t, "i64"), 8), element)
             one = f.splat(element, f.load(element, f.at("%weights", t, element), size), width)
+            for r in range(rows):
+                for j in range(vectors):
+                    value = f.load(vec, f.at(at, j * width, element), size)
+                    f.store(vec, f.intrinsic("fma", vec, one, value, f.load(vec, sums[r][j])), sums[r][j])
+                at = f.at(at, x_step)
+        for r in range(rows):
             for j in range(vectors):
-                value = f.load(vec, f.at(at, j * width, element), size)
-                f.store(vec, f.intrinsic("fma", vec, one, value, f.load(vec, sums[j])), sums[j])
-        for j in range(vectors):
-            total = f.load(vec, sums[j])
-            biased = f.op(f"fadd {vec} {total}, {f.splat(element, f.load(element, more), width)}")
-            result = f.op(f"select i1 {has_bias}, {vec} {biased}, {vec} {total}")
-            to = f.at(y, j * width, element)
-            if mask and j == vectors - 1:
-                f.masked_store(vec, result, to, mask, size)
-            else:
-                f.store(vec, result, to, size)
+                total = f.load(vec, sums[r][j])
+                biased = f.op(f"fadd {vec} {total}, {f.splat(element, f.load(element, more), width)}")
+                result = f.op(f"select i1 {has_bias}, {vec} {biased}, {vec} {total}")
+                to = f.at(y, j * width, element)
+                if mask and j == vectors - 1:
+                    f.masked_store(vec, result, to, mask, size)
+                else:
+                    f.store(vec, result, to, size)
+            y = f.at(y, y_step)
 
     wide = 4 * lanes
     many = f.op(f"and i64 %count, {-wide}")
-    with f.loop(0, "%rows") as r:
-        x = f.at("%x", f.mul(r, "%x_row"), element)
-        y = f.at("%y", f.mul(r, "%y_row"), element)
-        with f.loop(0, many, wide) as j:
-            part(f.at(x, j, element), f.at(y, j, element), 4, lanes)
-        rest = f.sub("%count", many)
-        x, y = f.at(x, many, element), f.at(y, many, element)
-        if target.masks:  # what is read beyond the row is in the padded copy, and not written
-            for vectors in range(1, 5):
-                above = f.compare("sgt", rest, (vectors - 1) * lanes)
-                within = f.compare("sle", rest, vectors * lanes)
-                with f.when(f.op(f"and i1 {above}, {within}")):
-                    part(x, y, vectors, lanes, rest)
-        else:
-            with f.loop(0, rest) as j:
-                part(f.at(x, j, element), f.at(y, j, element), 1, 1)
+    rest = f.sub("%count", many)
+
+    def whole_rows(start: str | int, stop: str, rows: int) -> None:
+        with f.loop(start, stop, rows) as r:
+            x = f.at("%x", f.mul(r, "%x_row"), element)
+            y = f.at("%y", f.mul(r, "%y_row"), element)
+            if rows == 1:
+                with f.loop(0, many, wide) as j:
+                    part(f.at(x, j, element), f.at(y, j, element), 1, 4, lanes)
+            x, y = f.at(x, many, element), f.at(y, many, element)
+            if target.masks:  # what is read beyond the row is in the padded copy, and not written
+                for vectors in range(1, 5):
+                    above = f.compare("sgt", rest, (vectors - 1) * lanes)
+                    within = f.compare("sle", rest, vectors * lanes)
+                    with f.when(f.op(f"and i1 {above}, {within}")):
+                        part(x, y, rows, vectors, lanes, rest)
+            else:
+                with f.loop(0, rest) as j:
+                    part(f.at(x, j, element), f.at(y, j, element), rows, 1, 1)
+
+    # Short rows four at a time.
+    short = f.compare("eq", many, 0)
+    fours = f.choose(short, "i64", f.op("and i64 %rows, -4"), 0)
+    whole_rows(0, fours, 4)
+    whole_rows(fours, "%rows", 1)
     return f
 
 
