@@ -88,7 +88,9 @@ def main() -> None:
     parser.add_argument("--target", required=True)
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--linker", default="c++", help="a compiler that can link")
-    parser.add_argument("--core", type=Path, help="the built extension module, for kernels of operators")
+    parser.add_argument(
+        "--core", type=Path, help="the built extension module, for kernels of operators"
+    )
     options = parser.parse_args()
     _with_core(options.core) if options.core else _without_core()
     from thixo.codegen.llvm.target import named

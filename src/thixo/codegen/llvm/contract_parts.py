@@ -21,7 +21,9 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
         tile = tile_of(compute, target)
         functions = [
             *pack_functions(dtype, compute, tile.width, tile.rows, f"gemm_{dtype}_pack_a", target),
-            *pack_functions(dtype, compute, tile.columns, tile.columns, f"gemm_{dtype}_pack_b", target),
+            *pack_functions(
+                dtype, compute, tile.columns, tile.columns, f"gemm_{dtype}_pack_b", target
+            ),
             finish_function(compute, dtype, target),
             *thin_functions(dtype, target),
         ]
