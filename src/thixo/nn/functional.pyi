@@ -79,8 +79,8 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """Transposed convolution of images."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
     """Transposed convolution of volumes."""
-def convolve(input: Tensor, weight: Tensor, stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation of a batch with a bank of kernels, the primitive beneath `conv1d` to `conv3d`."""
+def convolve(input: Tensor, weight: Tensor, stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Cross-correlation of a batch with a bank of kernels, and a bias: the primitive beneath `conv1d` to `conv3d`."""
 def convolve_transposed(input: Tensor, weight: Tensor, output_size: _int | Sequence[_int], stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, *, out: Tensor | None = None) -> Tensor:
     """The adjoint of `convolve` in its input: spreads each value over a kernel's footprint."""
 def convolve_weight(input: Tensor, output: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, *, out: Tensor | None = None) -> Tensor:
