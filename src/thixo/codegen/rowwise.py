@@ -26,6 +26,13 @@ from .scalars import KernelScalars, Pair, Scalar
 NUMBER = "number"  # stands for an argument that is a number, passed when the kernel runs
 
 
+class ColumnSum:
+    """A result for each place along the row: the sum of a value over all rows."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+
 class RowScalars(KernelScalars):
     """`k` for a kernel over rows."""
 
@@ -68,6 +75,10 @@ class RowScalars(KernelScalars):
     def reduce_all(self, x: Scalar) -> Value:
         """Whether none along the row is 0."""
         return self.b.reduce("and", self.truth(x))
+
+    def sum_over_rows(self, x: Value) -> ColumnSum:
+        """A result, and nothing else: the sum over all rows, for each place along them."""
+        return ColumnSum(x)
 
     def columns(self) -> Value:
         """How many places the row has; a number, which takes the type of what it meets."""
@@ -123,6 +134,11 @@ def lower_rows(declaration: Any, arguments: Sequence[Any], results: Sequence[str
         raise NotLowered(f"{len(made)} results where the operator has {len(results)}")
     varying = _varying(builder, operands)
     for value, dtype in zip(made, results, strict=True):
+        if isinstance(value, ColumnSum):
+            if dtype not in ("f32", "f64"):
+                raise NotLowered(f"sums over rows in {dtype}")
+            _store(builder, operands, Operand(dtype, "column", True), value.value)
+            continue
         first = value.re if isinstance(value, Pair) else value
         view = "full" if varying[first.number] else "row"
         _store(builder, operands, Operand(dtype, view, True), value)

@@ -148,6 +148,7 @@ NativeCall find_native(const std::string& name);
 NativeRule find_native_rule(const std::string& name);
 NativeCall find_native_creation(const std::string& name);
 NativeCall find_native_product(const std::string& name);
+NativeCall find_native_window(const std::string& name);
 void install_tape_operators();
 
 }  // namespace thixo

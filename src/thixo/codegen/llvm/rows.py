@@ -4,12 +4,14 @@
 
 A row is `segments` stretches of `columns` places. An operand has three strides in bytes: from row to row, from
 segment to segment, from place to place. Here the last is the element's size, or 0 for what is read; other
-operands (`row`, `one`) may have any. `scratch` has room for `scratch_bytes`.
+operands (`row`, `one`) may have any. What is stored in a `column` operand is added to what is there: the caller makes
+it zero first. `scratch` has room for the lines that `slots_of` counts.
 """
 
 from __future__ import annotations
 
 from ..builder import NotLowered
+from ..instructions import Instruction
 from ..kernel import Kernel, Operand
 from .emit import Function, module, vector
 from .lanes import MEMORY, REGISTER, Lanes
@@ -257,6 +259,10 @@ class _Along:
             parts[part] = value(body[v].arguments[0])
             if all(parts):
                 place = self.address(self.places[at], operands[at], None, i, skip)
+                if operands[at].view == "column":  # added to what the rows before gave
+                    so_far = lanes.load(operands[at], place, left)
+                    add = Instruction("add", operands[at].register, (0, 1))
+                    parts = [lanes.run(add, (add.type,) * 2, pair) for pair in zip(so_far, parts, strict=True)]
                 lanes.store(operands[at], parts, place, left)
 
     def kept(self, v: int, i: str, skip: int) -> tuple[Operand, str]:

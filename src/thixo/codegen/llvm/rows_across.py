@@ -7,6 +7,7 @@ taken at a time, so that each step along the rows reads neighbouring memory.
 
 from __future__ import annotations
 
+from ..builder import NotLowered
 from ..kernel import Kernel, Operand
 from .emit import Function, module
 from .lanes import MEMORY, REGISTER, Lanes
@@ -34,6 +35,8 @@ def width_of(kernel: Kernel, target: Target) -> int:
 
 def across(kernel: Kernel, name: str, target: Target) -> str:
     """The text of a module with this one function."""
+    if any(o.written and o.view == "column" for o in kernel.operands):
+        raise NotLowered("sums over rows where each lane is a row")
     f = Function(name, PARAMETERS, attributes=target.attributes)
     plan = prepare(kernel)
     count, groups = lanes_of(plan, target), groups_of(plan)
