@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .llvm.target import Target
+    from thixo.codegen.llvm.target import Target
 
 # (name of a part, its module's text) for a target; every function a module defines can be found by its symbol.
 Parts = Callable[["Target"], Iterator[tuple[str, str]]]

@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .emit import Function, vector
-from .target import Target
+from thixo.codegen.llvm.emit import Function, vector
+from thixo.codegen.llvm.target import Target
 
 TYPES = {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat"}
 BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2}

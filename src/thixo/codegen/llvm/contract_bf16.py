@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from .contract import PARAMETERS as TILE_PARAMETERS
-from .contract import tile_of
-from .contract_pack import PARAMETERS, transpose
-from .emit import Function, module
-from .target import Target
+from thixo.codegen.llvm.contract import PARAMETERS as TILE_PARAMETERS
+from thixo.codegen.llvm.contract import tile_of
+from thixo.codegen.llvm.contract_pack import PARAMETERS, transpose
+from thixo.codegen.llvm.emit import Function, module
+from thixo.codegen.llvm.target import Target
 
 _PAIRS = "<16 x i32>"  # 16 pairs: two consecutive k of 16 rows, or 32 consecutive k of one
 _UNROLL = 2

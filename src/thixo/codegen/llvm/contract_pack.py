@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .contract import BYTES, TYPES
-from .emit import Function, vector
-from .target import Target
+from thixo.codegen.llvm.contract import BYTES, TYPES
+from thixo.codegen.llvm.emit import Function, vector
+from thixo.codegen.llvm.target import Target
 
 PARAMETERS = (
     ("ptr noalias readonly", "source"),

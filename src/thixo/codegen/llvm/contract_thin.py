@@ -11,10 +11,10 @@ is float32 then.
 
 from __future__ import annotations
 
-from .contract import BYTES, TYPES
-from .contract_pack import MEMORY, converted, shuffle
-from .emit import Function, vector
-from .target import Target
+from thixo.codegen.llvm.contract import BYTES, TYPES
+from thixo.codegen.llvm.contract_pack import MEMORY, converted, shuffle
+from thixo.codegen.llvm.emit import Function, vector
+from thixo.codegen.llvm.target import Target
 
 AXPY_ROWS = 4
 
