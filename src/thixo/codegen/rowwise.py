@@ -18,10 +18,10 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from .builder import Builder, NotLowered, Value
-from .instructions import is_float
-from .kernel import Kernel, Operand
-from .scalars import KernelScalars, Pair, Scalar
+from thixo.codegen.builder import Builder, NotLowered, Value
+from thixo.codegen.instructions import is_float
+from thixo.codegen.kernel import Kernel, Operand
+from thixo.codegen.scalars import KernelScalars, Pair, Scalar
 
 NUMBER = "number"  # stands for an argument that is a number, passed when the kernel runs
 
@@ -39,6 +39,10 @@ class RowScalars(KernelScalars):
     def __init__(self, builder: Builder, operands: list[Operand]) -> None:
         super().__init__(builder)
         self.operands = operands
+
+    def refuse(self, why: str) -> Any:
+        """There is no kernel for this; the operator runs another way."""
+        raise NotLowered(why)
 
     def reduce_sum(self, x: Scalar) -> Scalar:
         """The sum along the row; of integers and bool in 64 bits, which wrap."""
