@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 
-from thixo._core._native import Generator as Generator, Tensor as Tensor, _ValuesIndices, _WeightBias, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
+from thixo._core._native import Generator as Generator, Tensor as Tensor, _ValuesIndices, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
 from thixo.device import device as Device
 from thixo.dtype import DType as DType
 
@@ -300,12 +300,8 @@ def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input / (1 + |input|)."""
 def standardize(input: Tensor, dim: _int | Sequence[_int], eps: _float = 1e-05, *, out: tuple[Tensor, ...] | None = None) -> _YMeanVar:
     """Values less their mean, over their standard deviation, along some axes; and both statistics."""
-def standardize_gradient(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, weight: Tensor | None, dim: _int | Sequence[_int], eps: _float, *, out: Tensor | None = None) -> Tensor:
-    """The gradient of `scaled_standardize` at its input."""
-def standardize_gradients(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, weight: Tensor | None, dim: _int | Sequence[_int], eps: _float, *, out: tuple[Tensor, ...] | None = None) -> _YSlopeTotal:
-    """`standardize_gradient` where weight is one for each row; and for each row the sums of grad * y0 and of grad."""
-def standardize_slopes(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, dim: _int | Sequence[_int], over: _int | Sequence[_int], eps: _float, *, out: tuple[Tensor, ...] | None = None) -> _WeightBias:
-    """The gradients of weight and bias of `scaled_standardize` where they differ along the row."""
+def standardize_gradients(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, weight: Tensor | None, dim: _int | Sequence[_int], by_row: _bool, eps: _float, *, out: tuple[Tensor, ...] | None = None) -> _YSlopeTotal:
+    """The gradient of `scaled_standardize` at its input; and sums of grad * y0 and of grad."""
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent."""
 def tanh_(input: Tensor) -> Tensor:
