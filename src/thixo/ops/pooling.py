@@ -209,7 +209,9 @@ class AddAtIndices(Op):
 
     def bad(s):
         yield Bad(
-            Sample(s.real(2, 3), s.ints(2, 2, low=0, high=1), (4,)), ShapeError, "must have one shape"
+            Sample(s.real(2, 3), s.ints(2, 2, low=0, high=1), (4,)),
+            ShapeError,
+            "must have one shape",
         )
 
 

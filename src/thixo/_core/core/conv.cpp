@@ -27,7 +27,7 @@ size_t copy_bytes(const ConvKernels& k, int64_t count) {
 
 // Results of neighbours that lie side by side in both: rows are one long row.
 void join_rows(const Sweep& s, SweepPhase& p) {
-  p.pitch = s.image.axes[2].extent;
+  p.pitch = std::max(s.image.axes[2].extent, p.grid[2]);  // more only where no tap reads the image
   if (p.pitch != p.grid[2] || s.y_strides[1] != p.grid[2] * s.y_strides[2]) return;
   p.pitch = p.grid[2] *= p.grid[1];
   p.grid[1] = 1;
@@ -198,18 +198,20 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
     places[i] = high - low + 1;
     meets[i].push_back(0);
   }
-  // The weight as [groups][inner][taps][outer]: what a tile reads lies together, whichever taps a remainder has.
-  const int64_t row = c.inner * taps, spread = round_up(c.outer, k.lanes) + k.lanes, a_group = row * spread;
-  Buffer copy(size_t((c.groups * a_group) * wide));
-  const int64_t bands = ceil_div(c.outer, k.lanes);
-  const bool large = weights >= 1 << 16 && !in_parallel_loop();
-  parallel_for(c.groups * bands, large ? 1 : c.groups * bands, [&](int64_t from, int64_t to) {
-    for (int64_t i = from; i < to; ++i) {
-      const int64_t g = i / bands, o = i % bands * k.lanes;
-      k.turn(static_cast<const char*>(w) + (g * c.outer + o) * row * item_size(k.source), row,
-             copy.data + (g * a_group + o) * wide, spread, row, std::min(k.lanes, c.outer - o));
-    }
-  });
+  // With a stride each remainder has some of the taps. As [groups][outer][taps][inner], what a tile reads of one lies
+  // together; for few places that is not worth while. Without a stride all taps are read anyway.
+  const int64_t spread = round_up(c.inner, k.lanes) + k.lanes, blocks = ceil_div(c.inner, k.lanes);
+  const bool turns = c.stride[0] * c.stride[1] * c.stride[2] > 1 && taps > 1 && c.batch * c.out_size() >= 400;
+  Buffer copy(turns ? size_t(c.groups * c.outer * taps * spread * wide) : copy_bytes(k, weights));
+  if (turns) {
+    const int64_t all = c.groups * c.outer;
+    parallel_for(all, weights < 1 << 16 ? all : std::max<int64_t>(1, all / 32), [&](int64_t from, int64_t to) {
+      for (int64_t o = from; o < to; ++o)
+        for (int64_t b = 0; b < blocks; ++b)
+          k.turn(static_cast<const char*>(w) + (o * c.inner + b * k.lanes) * taps * item_size(k.source), taps,
+                 copy.data + (o * taps * spread + b * k.lanes) * wide, spread, taps, std::min(k.lanes, c.inner - b * k.lanes));
+    });
+  }
   Sweep s;
   s.kernels = &k;
   s.batch = c.batch;
@@ -217,9 +219,9 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
   s.work = c.work();
   s.image.lay_out(c.outer, c.out, pad, ones, places, meets);
   s.source = static_cast<const char*>(y);
-  s.a = copy.data;
-  s.a_row = taps * spread;
-  s.a_group = a_group;
+  s.a = turns ? copy.data : in_compute(k, w, weights, copy);
+  s.a_row = turns ? 1 : taps;
+  s.a_group = c.outer * taps * (turns ? spread : c.inner);
   s.rows = c.inner;
   s.y = static_cast<char*>(x);
   s.y_row = c.in_size();
@@ -240,10 +242,12 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
         for (int64_t o = 0; o < c.outer; ++o)
           for (auto [td, sd] : d.taps)
             for (auto [th, sh] : h.taps)
-              for (auto [tv, sv] : v.taps)
-                p.table.push_back({(((td * c.kernel[1] + th) * c.kernel[2] + tv) * spread + o) * wide,
+              for (auto [tv, sv] : v.taps) {
+                const int64_t tap = (td * c.kernel[1] + th) * c.kernel[2] + tv;
+                p.table.push_back({(turns ? (o * taps + tap) * spread : o * c.inner * taps + tap) * wide,
                                    (o * s.image.channel + s.image.offset(d.first + sd + pad[0], h.first + sh + pad[1],
                                                                          v.first + sv + pad[2])) * wide});
+              }
         s.phases.push_back(std::move(p));
       }
   sweep(s);

@@ -124,7 +124,7 @@ struct Chunk {
   void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t tap0, int64_t tap1, int64_t c0, int64_t c1,
            char* sums, bool fresh) {
     const Convolution& c = j.c;
-    const int64_t all = count * c.out_size(), passes = ceil_div(all, kPlaces), pass = ceil_div(all, passes), taps = c.taps();
+    const int64_t all = count * c.out_size(), passes = ceil_div(all, c.taps() == 1 ? 2 * kPlaces : kPlaces), pass = ceil_div(all, passes), taps = c.taps();
     const char* x = j.copies ? images.data : j.x + n0 * j.image_elements() * j.wide;
     for (int64_t at = 0; at < all; at += pass)
       for (int64_t p = p0; p < p1; ++p) {

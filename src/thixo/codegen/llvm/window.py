@@ -81,7 +81,10 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
 
 def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
     f = Function(
-        f"conv_{dtype}_tile_{rows}x{vectors}", TILE_PARAMETERS, attributes=target.attributes, internal=True
+        f"conv_{dtype}_tile_{rows}x{vectors}",
+        TILE_PARAMETERS,
+        attributes=target.attributes,
+        internal=True,
     )
     size, lanes, element = BYTES[dtype], target.lanes(BYTES[dtype]), TYPES[dtype]
     vec = vector(element, lanes)
@@ -105,7 +108,11 @@ def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
                 at = f.at(a, f.mul(odd[place // scale], scale))
             one = f.splat(element, f.load(element, at, size), lanes)
             for j in range(vectors):
-                f.store(vec, f.intrinsic("fma", vec, one, across[j], f.load(vec, sums[i][j])), sums[i][j])
+                f.store(
+                    vec,
+                    f.intrinsic("fma", vec, one, across[j], f.load(vec, sums[i][j])),
+                    sums[i][j],
+                )
     step = f.mul("%ldc", size)
     places = ["%C"]
     for _ in range(1, rows):
@@ -135,7 +142,9 @@ def dots_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
     vec = vector(element, lanes)
     functions = []
     for taps in range(1, TAPS + 1):
-        f = Function(f"conv_{dtype}_dots_{taps}", parameters, attributes=target.attributes, internal=True)
+        f = Function(
+            f"conv_{dtype}_dots_{taps}", parameters, attributes=target.attributes, internal=True
+        )
         sums = [f.variable(vec, "zeroinitializer") for _ in range(taps)]
         singles = [f.variable(element, "0.0") for _ in range(taps)]
         shifts = [f.mul(f.load("i64", f.at("%shifts", t, "i64"), 8), size) for t in range(taps)]
@@ -149,20 +158,28 @@ def dots_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
                 value, from_x = f.load(vec, f.at(g, j, element), size), f.at(x, j, element)
                 for t in range(taps):
                     other = f.load(vec, f.at(from_x, shifts[t]), size)
-                    f.store(vec, f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])), sums[t])
+                    f.store(
+                        vec, f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])), sums[t]
+                    )
             if mask:
                 with f.when(f.compare("ne", rest, 0)):
                     value = f.masked_load(vec, f.at(g, many, element), mask, size)
                     from_x = f.at(x, many, element)
                     for t in range(taps):
                         other = f.masked_load(vec, f.at(from_x, shifts[t]), mask, size)
-                        f.store(vec, f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])), sums[t])
+                        f.store(
+                            vec,
+                            f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])),
+                            sums[t],
+                        )
             else:
                 with f.loop(many, "%count") as j:
                     value, from_x = f.load(element, f.at(g, j, element), size), f.at(x, j, element)
                     for t in range(taps):
                         other = f.load(element, f.at(from_x, shifts[t]), size)
-                        total = f.intrinsic("fma", element, value, other, f.load(element, singles[t]))
+                        total = f.intrinsic(
+                            "fma", element, value, other, f.load(element, singles[t])
+                        )
                         f.store(element, total, singles[t])
         for t in range(taps):
             total = f.call(f"llvm.vector.reduce.fadd.v{lanes}{dtype}", element, (element, "0.0"),
@@ -231,12 +248,18 @@ def plane_function(dtype: str, target: Target) -> Function:
             for r in range(rows):
                 for j in range(vectors):
                     value = f.load(vec, f.at(at, j * width, element), size)
-                    f.store(vec, f.intrinsic("fma", vec, one, value, f.load(vec, sums[r][j])), sums[r][j])
+                    f.store(
+                        vec,
+                        f.intrinsic("fma", vec, one, value, f.load(vec, sums[r][j])),
+                        sums[r][j],
+                    )
                 at = f.at(at, x_step)
         for r in range(rows):
             for j in range(vectors):
                 total = f.load(vec, sums[r][j])
-                biased = f.op(f"fadd {vec} {total}, {f.splat(element, f.load(element, more), width)}")
+                biased = f.op(
+                    f"fadd {vec} {total}, {f.splat(element, f.load(element, more), width)}"
+                )
                 result = f.op(f"select i1 {has_bias}, {vec} {biased}, {vec} {total}")
                 to = f.at(y, j * width, element)
                 if mask and j == vectors - 1:
@@ -322,14 +345,19 @@ def rows_function(source: str, target: Target) -> Function:
                 order = ", ".join(f"i32 {2 * n}" for n in range(lanes))
 
                 def even(one: str, two: str) -> str:
-                    picked = f.op(f"shufflevector {narrow} {one}, {narrow} {two}, <{lanes} x i32> <{order}>")
+                    picked = f.op(
+                        f"shufflevector {narrow} {one}, {narrow} {two}, <{lanes} x i32> <{order}>"
+                    )
                     return converted(f, source, to, picked, lanes)
 
                 # The element after the last one may lie beyond the row: vectors that end with it are read by masks.
                 whole = f.choose(f.compare("eq", rest, 0), "i64", f.sub(many, lanes), many)
                 with f.loop(0, whole, lanes) as j:
                     at = f.at(a, f.mul(j, 2), element)
-                    one, two = f.load(narrow, at, size), f.load(narrow, f.at(at, lanes, element), size)
+                    one, two = (
+                        f.load(narrow, at, size),
+                        f.load(narrow, f.at(at, lanes, element), size),
+                    )
                     f.store(wide, even(one, two), f.at(b, j, TYPES[to]), BYTES[to])
                 start_now = f.intrinsic("smax", "i64", whole, "0")
                 f.store("i64", start_now, start)
@@ -338,8 +366,16 @@ def rows_function(source: str, target: Target) -> Function:
                     reach = f.sub(f.mul(left, 2), 1)
                     at = f.at(a, f.mul(start_now, 2), element)
                     one = f.masked_load(narrow, at, f.mask(reach, lanes), size)
-                    two = f.masked_load(narrow, f.at(at, lanes, element), f.mask(f.sub(reach, lanes), lanes), size)
-                    f.masked_store(wide, even(one, two), f.at(b, start_now, TYPES[to]), f.mask(left, lanes), BYTES[to])
+                    two = f.masked_load(
+                        narrow, f.at(at, lanes, element), f.mask(f.sub(reach, lanes), lanes), size
+                    )
+                    f.masked_store(
+                        wide,
+                        even(one, two),
+                        f.at(b, start_now, TYPES[to]),
+                        f.mask(left, lanes),
+                        BYTES[to],
+                    )
                     f.store("i64", "%count", start)
             single(a, b, f.load("i64", start))
     return f
@@ -364,8 +400,14 @@ def store_function(to: str, target: Target) -> Function:
 
     def value(at: str, n: int, mask: str = "") -> str:
         wide = vector(TYPES[compute], n)
-        read = f.masked_load(wide, at, mask, BYTES[compute]) if mask else f.load(wide, at, BYTES[compute])
-        biased = f.op(f"fadd {wide} {read}, {f.splat(TYPES[compute], f.load(TYPES[compute], more), n)}")
+        read = (
+            f.masked_load(wide, at, mask, BYTES[compute])
+            if mask
+            else f.load(wide, at, BYTES[compute])
+        )
+        biased = f.op(
+            f"fadd {wide} {read}, {f.splat(TYPES[compute], f.load(TYPES[compute], more), n)}"
+        )
         chosen = f.op(f"select i1 {has_bias}, {wide} {biased}, {wide} {read}")
         return rounded(f, compute, to, chosen, n)
 
@@ -379,7 +421,9 @@ def store_function(to: str, target: Target) -> Function:
         source = f.at("%sums", f.mul(r, "%ld"), TYPES[compute])
         into = f.at("%y", f.mul(r, "%y_row"), MEMORY[to])
         with f.when(has_bias):
-            one = converted(f, to, compute, f.load(MEMORY[to], f.at("%bias", r, MEMORY[to]), size), 1)
+            one = converted(
+                f, to, compute, f.load(MEMORY[to], f.at("%bias", r, MEMORY[to]), size), 1
+            )
             f.store(TYPES[compute], one, more)
         with f.loop(0, "%pieces") as s:
             piece = f.at("%segments", f.mul(s, 24))
@@ -389,7 +433,12 @@ def store_function(to: str, target: Target) -> Function:
             with f.when(plain):
                 many = f.op(f"and i64 {count}, {-lanes}")
                 with f.loop(0, many, lanes) as j:
-                    f.store(narrow, value(f.at(a, j, TYPES[compute]), lanes), f.at(b, j, MEMORY[to]), size)
+                    f.store(
+                        narrow,
+                        value(f.at(a, j, TYPES[compute]), lanes),
+                        f.at(b, j, MEMORY[to]),
+                        size,
+                    )
                 rest = f.sub(count, many)
                 if mask_fits:
                     with f.when(f.compare("ne", rest, 0)):
@@ -410,8 +459,12 @@ def store_function(to: str, target: Target) -> Function:
                         whole = f.op(f"and i64 {count}, {-half}")
                         with f.loop(0, whole, half) as j:
                             result = value(f.at(a, j, TYPES[compute]), half)
-                            wide = f.op(f"shufflevector {small} {result}, {small} poison, <{lanes} x i32> <{order}>")
-                            f.masked_store(narrow, wide, f.at(b, f.mul(j, 2), MEMORY[to]), f"<{every}>", size)
+                            wide = f.op(
+                                f"shufflevector {small} {result}, {small} poison, <{lanes} x i32> <{order}>"
+                            )
+                            f.masked_store(
+                                narrow, wide, f.at(b, f.mul(j, 2), MEMORY[to]), f"<{every}>", size
+                            )
                         f.store("i64", whole, start)
                 single(a, b, f.load("i64", start), count)
     return f
@@ -434,11 +487,16 @@ def turn_function(source: str, target: Target) -> Function:
         place = f.at(f.at("%to", f.mul(p, "%to_row"), TYPES[to]), i, TYPES[to])
         f.store(TYPES[to], converted(f, source, to, f.load(element, at, size), 1), place, BYTES[to])
     with f.unless(short):
-        pointers = [f.at("%from", f.mul(f.min(i, last), "%from_row"), element) for i in range(lanes)]
+        pointers = [
+            f.at("%from", f.mul(f.min(i, last), "%from_row"), element) for i in range(lanes)
+        ]
         final = f.sub("%length", lanes)
         with f.loop(0, "%length", lanes) as block:
             p = f.min(block, final)  # the last block may overlap the one before it
-            read = [converted(f, source, to, f.load(narrow, f.at(q, p, element), size), lanes) for q in pointers]
+            read = [
+                converted(f, source, to, f.load(narrow, f.at(q, p, element), size), lanes)
+                for q in pointers
+            ]
             into = f.at("%to", f.mul(p, "%to_row"), TYPES[to])
             for row in transpose(f, read, TYPES[to], lanes):
                 f.store(wide, row, into, BYTES[to])
@@ -454,6 +512,10 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
             dots, more = dots_functions(dtype, target)
             others = [f(dtype, target) for f in (gather_function, plane_function, max_function)]
             yield f"conv-{dtype}-tile", module([*tiles, *dots, *others], f"{constants}\n{more}")
-        functions = [rows_function(dtype, target), store_function(dtype, target), turn_function(dtype, target)]
+        functions = [
+            rows_function(dtype, target),
+            store_function(dtype, target),
+            turn_function(dtype, target),
+        ]
         yield f"conv-{dtype}", module(functions)
     yield "conv-winograd", module(winograd_functions(target))

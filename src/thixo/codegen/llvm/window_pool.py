@@ -43,10 +43,16 @@ def max_function(dtype: str, target: Target) -> Function:
             larger = f.op(f"fcmp ogt {vec} {value}, {now}")
             odd = f.op(f"fcmp uno {vec} {value}, {value}")
             take = f.op(f"or {vector('i1', lanes)} {larger}, {odd}")
-            f.store(vec, f.op(f"select {vector('i1', lanes)} {take}, {vec} {value}, {vec} {now}"), best)
+            f.store(
+                vec, f.op(f"select {vector('i1', lanes)} {take}, {vec} {value}, {vec} {now}"), best
+            )
             own = f.splat("i32", f.load("i32", f.at("%deltas", t, "i32"), 4), lanes)
             old = f.load(ints, delta)
-            f.store(ints, f.op(f"select {vector('i1', lanes)} {take}, {ints} {own}, {ints} {old}"), delta)
+            f.store(
+                ints,
+                f.op(f"select {vector('i1', lanes)} {take}, {ints} {own}, {ints} {old}"),
+                delta,
+            )
         place = f.splat("i32", f.op(f"trunc i64 {j} to i32"), lanes)
         if lanes > 1:
             place = f.op(f"add {ints} {place}, {f.lane_numbers('i32', lanes)}")

@@ -82,7 +82,6 @@ def weight_function(target: Target) -> Function:
                   ("i64", "between"))  # fmt: skip
     f = Function("conv_f32_wino_weight", parameters, attributes=target.attributes)
     lanes = target.lanes(4)
-    vec = vector("float", lanes)
     between, step = f.mul("%between", 4), f.mul("%step", 4)
     many = f.op(f"and i64 %count, {-lanes}")
 
@@ -97,9 +96,15 @@ def weight_function(target: Target) -> Function:
             value = "poison" if lanes > 1 else ""
             for lane in range(lanes):
                 one = f.load("float", f.at(places[lane], tap * 4), 4)
-                value = f.op(f"insertelement {vec} {value}, float {one}, i64 {lane}") if lanes > 1 else one
+                value = (
+                    f.op(f"insertelement {vec} {value}, float {one}, i64 {lane}")
+                    if lanes > 1
+                    else one
+                )
             taps.append(value)
-        columns = [_weight_rows(f, vec, lanes, [taps[r * 3 + c] for r in range(3)]) for c in range(3)]
+        columns = [
+            _weight_rows(f, vec, lanes, [taps[r * 3 + c] for r in range(3)]) for c in range(3)
+        ]
         to = f.at("%u", f.mul(c, 4))
         for r in range(4):
             for value in _weight_rows(f, vec, lanes, [columns[c][r] for c in range(3)]):
@@ -168,8 +173,14 @@ def output_function(target: Target) -> Function:
                         kept = value
                     else:
                         mask = f.mask(f.sub(left, first), lanes)
-                        kept = f.op(f"select <{lanes} x i1> {mask}, {vec} {value}, {vec} zeroinitializer")
-                    f.store(vec, f.intrinsic("fma", vec, kept, "zeroinitializer", f.load(vec, seen)), seen)
+                        kept = f.op(
+                            f"select <{lanes} x i1> {mask}, {vec} {value}, {vec} zeroinitializer"
+                        )
+                    f.store(
+                        vec,
+                        f.intrinsic("fma", vec, kept, "zeroinitializer", f.load(vec, seen)),
+                        seen,
+                    )
                 put(one, at, left)
                 put(two, f.at(at, lanes * 4), None if left is None else f.sub(left, lanes))
 
