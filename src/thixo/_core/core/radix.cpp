@@ -1,0 +1,139 @@
+// Radix sort of entries: long ranges are dealt out by their leading digit until a piece fits the cache, which is then
+// sorted from its last digit on.
+#include <algorithm>
+#include <memory>
+
+#include "sort_keys.h"
+#include "thread_pool.h"
+
+namespace thixo {
+namespace {
+
+constexpr int64_t kInsertion = 24;
+constexpr int64_t kCached = 16384;  // entries
+constexpr int kDigit = 8;
+constexpr int kFirstDigit = 11;  // of a long row: sign, exponent and two bits of a float32
+
+template <class E>
+inline int64_t digit(const E& e, int shift, int64_t mask) {
+  return int64_t(key_of(e) >> shift) & mask;
+}
+
+template <class E>
+void insertion_sort(E* a, int64_t n) {
+  for (int64_t i = 1; i < n; ++i) {
+    const E e = a[i];
+    int64_t j = i;
+    for (; j > 0 && key_of(e) < key_of(a[j - 1]); --j) a[j] = a[j - 1];
+    a[j] = e;
+  }
+}
+
+// From the last digit on.
+template <class E>
+void sort_cached(E* a, E* b, int64_t n, int bits, bool into_b) {
+  const int passes = (bits + kDigit - 1) / kDigit;
+  const int width = passes ? (bits + passes - 1) / passes : 0;
+  const int64_t mask = (int64_t(1) << width) - 1;
+  uint32_t counts[8][1 << kDigit];
+  for (int p = 0; p < passes; ++p) std::fill_n(counts[p], size_t(mask) + 1, 0u);
+  if (passes == 4) {
+    for (int64_t i = 0; i < n; ++i) {
+      const uint64_t key = key_of(a[i]);
+      ++counts[0][key & mask];
+      ++counts[1][key >> width & mask];
+      ++counts[2][key >> 2 * width & mask];
+      ++counts[3][key >> 3 * width & mask];
+    }
+  } else {
+    for (int64_t i = 0; i < n; ++i)
+      for (int p = 0; p < passes; ++p) ++counts[p][digit(a[i], p * width, mask)];
+  }
+  E *from = a, *to = b;
+  for (int p = 0; p < passes; ++p) {
+    uint32_t* starts = counts[p];
+    if (starts[digit(from[0], p * width, mask)] == n) continue;  // one digit for all
+    uint32_t at = 0;
+    for (int64_t d = 0; d <= mask; ++d) {
+      const uint32_t count = starts[d];
+      starts[d] = at;
+      at += count;
+    }
+    for (int64_t i = 0; i < n; ++i) {
+      const E e = from[i];
+      to[starts[digit(e, p * width, mask)]++] = e;
+    }
+    std::swap(from, to);
+  }
+  E* wanted = into_b ? b : a;
+  if (from != wanted) std::copy_n(from, n, wanted);
+}
+
+}  // namespace
+
+template <class E>
+void radix_sort(E* a, E* b, int64_t n, int bits, bool into_b) {
+  if (n <= kInsertion) {
+    insertion_sort(a, n);
+    if (into_b) std::copy_n(a, n, b);
+    return;
+  }
+  if (n <= kCached || bits <= kDigit) {
+    if (n < int64_t(1) << 31) return sort_cached(a, b, n, bits, into_b);
+  }
+  const int width = std::min(kDigit, bits), shift = bits - width;
+  const int64_t mask = (int64_t(1) << width) - 1;
+  int64_t starts[(1 << kDigit) + 1] = {};
+  for (int64_t i = 0; i < n; ++i) ++starts[digit(a[i], shift, mask) + 1];
+  if (starts[digit(a[0], shift, mask) + 1] == n) return radix_sort(a, b, n, shift, into_b);
+  for (int64_t d = 0; d <= mask; ++d) starts[d + 1] += starts[d];
+  int64_t at[1 << kDigit];
+  std::copy_n(starts, mask + 1, at);
+  for (int64_t i = 0; i < n; ++i) {
+    const E e = a[i];
+    b[at[digit(e, shift, mask)]++] = e;
+  }
+  for (int64_t d = 0; d <= mask; ++d)
+    if (const int64_t size = starts[d + 1] - starts[d]) radix_sort(b + starts[d], a + starts[d], size, shift, !into_b);
+}
+
+template <class E>
+void radix_sort_on_threads(E* a, E* b, int64_t n, int bits, bool into_b) {
+  const int width = std::min(kFirstDigit, bits), shift = bits - width;
+  const int64_t digits = int64_t(1) << width, mask = digits - 1;
+  const int64_t blocks = std::min<int64_t>(16, (n + 65535) / 65536), size = (n + blocks - 1) / blocks;
+  const std::unique_ptr<int64_t[]> counts(new int64_t[size_t(blocks * digits)]());
+  parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k)
+      for (int64_t i = k * size; i < std::min(n, (k + 1) * size); ++i) ++counts[k * digits + digit(a[i], shift, mask)];
+  });
+  const std::unique_ptr<int64_t[]> starts(new int64_t[size_t(digits + 1)]);
+  int64_t at = 0;
+  for (int64_t d = 0; d < digits; ++d) {
+    starts[d] = at;
+    for (int64_t k = 0; k < blocks; ++k) {
+      const int64_t count = counts[k * digits + d];
+      counts[k * digits + d] = at;
+      at += count;
+    }
+  }
+  starts[digits] = n;
+  parallel_for(blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t k = begin; k < end; ++k)
+      for (int64_t i = k * size; i < std::min(n, (k + 1) * size); ++i) {
+        const E e = a[i];
+        b[counts[k * digits + digit(e, shift, mask)]++] = e;
+      }
+  });
+  parallel_for(digits, 8, [&](int64_t begin, int64_t end) {
+    for (int64_t d = begin; d < end; ++d)
+      if (const int64_t some = starts[d + 1] - starts[d]) radix_sort(b + starts[d], a + starts[d], some, shift, !into_b);
+  });
+}
+
+template void radix_sort(uint64_t*, uint64_t*, int64_t, int, bool);
+template void radix_sort(Wide*, Wide*, int64_t, int, bool);
+template void radix_sort_on_threads(uint64_t*, uint64_t*, int64_t, int, bool);
+template void radix_sort_on_threads(Wide*, Wide*, int64_t, int, bool);
+
+}  // namespace thixo

@@ -1,0 +1,362 @@
+#include "scan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <type_traits>
+
+#include "kernels/types.h"
+#include "thread_pool.h"
+
+namespace thixo {
+namespace {
+
+constexpr int64_t kGrain = 16384;   // elements that a thread takes at a time
+constexpr int64_t kColumns = 256;   // columns that are carried at once
+constexpr int64_t kChain = 1040;    // elements of a chain: not a power of two, so that four fall into different cache sets
+constexpr int64_t kBlock = 4 * kChain;
+
+// ---- sums and products
+
+// What is carried from element to element.
+template <class T>
+using Carried = std::conditional_t<kIsHalf<T> || std::is_same_v<T, float>, double, T>;
+
+template <class T, class Out, Scan kind>
+struct Fold {
+  using In = T;
+  using Acc = std::conditional_t<std::is_same_v<Out, int64_t>, int64_t, Carried<T>>;
+  using Result = Out;
+  static Acc widen(T x) {
+    if constexpr (kIsHalf<T>) return double(float(x));
+    else return convert<Acc>(x);
+  }
+  // Nothing has been added yet: -0.0, since 0.0 would make a 0.0 of a -0.0.
+  static Acc nothing() { return std::is_floating_point_v<Acc> ? Acc(-0.0) : Acc(); }
+  static Acc next(Acc a, Acc b) {
+    if constexpr (std::is_integral_v<Acc>) {
+      // In at least 32 bits without a sign: overflow wraps.
+      using U = std::conditional_t<sizeof(Acc) == 8, uint64_t, uint32_t>;
+      return kind == Scan::Sum ? Acc(U(a) + U(b)) : Acc(U(a) * U(b));
+    } else {
+      return kind == Scan::Sum ? a + b : a * b;
+    }
+  }
+  static Out result(Acc a) {
+    if constexpr (kIsHalf<Out>) return Out(a);
+    else return convert<Out>(a);
+  }
+};
+
+template <class F>
+void scan_row(typename F::Result* to, const typename F::In* from, int64_t n) {
+  typename F::Acc a = F::widen(from[0]);
+  to[0] = F::result(a);
+  for (int64_t i = 1; i < n; ++i) {
+    a = F::next(a, F::widen(from[i]));
+    to[i] = F::result(a);
+  }
+}
+
+// Four rows at once: their additions do not wait for each other.
+template <class F>
+void scan_four_rows(typename F::Result* to, const typename F::In* from, int64_t n) {
+  using Acc = typename F::Acc;
+  const auto *x0 = from, *x1 = from + n, *x2 = from + 2 * n, *x3 = from + 3 * n;
+  auto *y0 = to, *y1 = to + n, *y2 = to + 2 * n, *y3 = to + 3 * n;
+  Acc a0 = F::widen(x0[0]), a1 = F::widen(x1[0]), a2 = F::widen(x2[0]), a3 = F::widen(x3[0]);
+  for (int64_t i = 0;;) {
+    y0[i] = F::result(a0);
+    y1[i] = F::result(a1);
+    y2[i] = F::result(a2);
+    y3[i] = F::result(a3);
+    if (++i == n) return;
+    a0 = F::next(a0, F::widen(x0[i]));
+    a1 = F::next(a1, F::widen(x1[i]));
+    a2 = F::next(a2, F::widen(x2[i]));
+    a3 = F::next(a3, F::widen(x3[i]));
+  }
+}
+
+// The sum of one chain, with four partial sums.
+template <class F>
+typename F::Acc chain_sum(const typename F::In* x, int64_t n) {
+  using Acc = typename F::Acc;
+  Acc a = F::nothing(), b = a, c = a, d = a;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    a = F::next(a, F::widen(x[i]));
+    b = F::next(b, F::widen(x[i + 1]));
+    c = F::next(c, F::widen(x[i + 2]));
+    d = F::next(d, F::widen(x[i + 3]));
+  }
+  for (; i < n; ++i) a = F::next(a, F::widen(x[i]));
+  return F::next(F::next(a, b), F::next(c, d));
+}
+
+// A block of up to four chains from where the row stands.
+template <class F>
+void scan_block(typename F::Result* to, const typename F::In* from, int64_t n, const typename F::Acc* starts) {
+  using Acc = typename F::Acc;
+  if (n == kBlock) {
+    Acc a0 = starts[0], a1 = starts[1], a2 = starts[2], a3 = starts[3];
+    for (int64_t i = 0; i < kChain; ++i) {
+      a0 = F::next(a0, F::widen(from[i]));
+      a1 = F::next(a1, F::widen(from[i + kChain]));
+      a2 = F::next(a2, F::widen(from[i + 2 * kChain]));
+      a3 = F::next(a3, F::widen(from[i + 3 * kChain]));
+      to[i] = F::result(a0);
+      to[i + kChain] = F::result(a1);
+      to[i + 2 * kChain] = F::result(a2);
+      to[i + 3 * kChain] = F::result(a3);
+    }
+    return;
+  }
+  for (int64_t c = 0; c * kChain < n; ++c) {
+    Acc a = starts[c];
+    for (int64_t i = c * kChain; i < std::min(n, (c + 1) * kChain); ++i) {
+      a = F::next(a, F::widen(from[i]));
+      to[i] = F::result(a);
+    }
+  }
+}
+
+// A long row of sums: those of the chains first, then every chain from its start.
+template <class F>
+void scan_long_row(typename F::Result* to, const typename F::In* from, int64_t n, bool on_threads) {
+  using Acc = typename F::Acc;
+  auto block_starts = [&](int64_t block, Acc& carry, Acc* starts) {
+    const int64_t first = block * kBlock, size = std::min(kBlock, n - first);
+    for (int64_t c = 0; c * kChain < size; ++c) {
+      starts[c] = carry;
+      carry = F::next(carry, chain_sum<F>(from + first + c * kChain, std::min(kChain, size - c * kChain)));
+    }
+  };
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  if (!on_threads) {
+    Acc carry = F::nothing(), starts[4];
+    for (int64_t b = 0; b < blocks; ++b) {
+      block_starts(b, carry, starts);
+      scan_block<F>(to + b * kBlock, from + b * kBlock, std::min(kBlock, n - b * kBlock), starts);
+    }
+    return;
+  }
+  const int64_t chains = (n + kChain - 1) / kChain;
+  const std::unique_ptr<Acc[]> starts(new Acc[size_t(chains)]);
+  parallel_for(chains, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) starts[c] = chain_sum<F>(from + c * kChain, std::min(kChain, n - c * kChain));
+  });
+  Acc carry = F::nothing();
+  for (int64_t c = 0; c < chains; ++c) {
+    const Acc sum = starts[c];
+    starts[c] = carry;
+    carry = F::next(carry, sum);
+  }
+  parallel_for(blocks, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b)
+      scan_block<F>(to + b * kBlock, from + b * kBlock, std::min(kBlock, n - b * kBlock), starts.get() + 4 * b);
+  });
+}
+
+// Columns [begin, end) of one (n, inner) plane.
+template <class F>
+void scan_columns(typename F::Result* to, const typename F::In* from, int64_t n, int64_t inner, int64_t columns) {
+  typename F::Acc carried[kColumns];
+  for (int64_t j = 0; j < columns; ++j) {
+    carried[j] = F::widen(from[j]);
+    to[j] = F::result(carried[j]);
+  }
+  for (int64_t i = 1; i < n; ++i) {
+    from += inner;
+    to += inner;
+    THIXO_INDEPENDENT
+    for (int64_t j = 0; j < columns; ++j) {
+      carried[j] = F::next(carried[j], F::widen(from[j]));
+      to[j] = F::result(carried[j]);
+    }
+  }
+}
+
+// body(outer index, first column, columns) for pieces of all planes.
+template <class Body>
+void for_columns(ScanShape s, int64_t width, Body&& body) {
+  const int64_t pieces = (s.inner + width - 1) / width;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (s.n * std::min(width, s.inner)));
+  parallel_for(s.outer * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t first = p % pieces * width;
+      body(p / pieces, first, std::min(width, s.inner - first));
+    }
+  });
+}
+
+template <class F, bool kReorders>
+void run(char* to, const char* from, ScanShape s) {
+  auto* y = reinterpret_cast<typename F::Result*>(to);
+  auto* x = reinterpret_cast<const typename F::In*>(from);
+  if (s.inner > 1)
+    return for_columns(s, kColumns, [&](int64_t o, int64_t first, int64_t columns) {
+      const int64_t at = o * s.n * s.inner + first;
+      scan_columns<F>(y + at, x + at, s.n, s.inner, columns);
+    });
+  // Additions that may be grouped otherwise (integers, and float32 in double): long rows in blocks.
+  const bool blocks = kReorders && s.n > kChain;
+  if (blocks && s.outer < 16 && s.n > 16 * kBlock) {
+    for (int64_t o = 0; o < s.outer; ++o) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, true);
+    return;
+  }
+  const int64_t four = std::max<int64_t>(1, kGrain / (4 * s.n));
+  parallel_for((s.outer + 3) / 4, four, [&](int64_t begin, int64_t end) {
+    int64_t o = begin * 4;
+    const int64_t stop = std::min(s.outer, end * 4);
+    if (!blocks)
+      for (; o + 4 <= stop; o += 4) scan_four_rows<F>(y + o * s.n, x + o * s.n, s.n);
+    for (; o < stop; ++o) {
+      if (blocks) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, false);
+      else scan_row<F>(y + o * s.n, x + o * s.n, s.n);
+    }
+  });
+}
+
+template <Scan kind>
+void scan_kind(char* to, const char* from, DType in, bool widen, ScanShape s) {
+  visit(in, [&]<class T>() {
+    if constexpr (kIsBool<T>) {
+      run<Fold<T, int64_t, kind>, kind == Scan::Sum>(to, from, s);
+    } else if constexpr (std::is_integral_v<T>) {
+      if (widen) run<Fold<T, int64_t, kind>, kind == Scan::Sum>(to, from, s);
+      else run<Fold<T, T, kind>, kind == Scan::Sum>(to, from, s);
+    } else {
+      run<Fold<T, T, kind>, kind == Scan::Sum && (kIsHalf<T> || std::is_same_v<T, float>)>(to, from, s);
+    }
+  });
+}
+
+bool is_empty(ScanShape s) { return s.outer == 0 || s.n == 0 || s.inner == 0; }
+
+}  // namespace
+
+void scan(Scan kind, char* to, const char* from, DType in, bool widen, ScanShape s) {
+  if (is_empty(s)) return;
+  if (kind == Scan::Sum) scan_kind<Scan::Sum>(to, from, in, widen, s);
+  else scan_kind<Scan::Product>(to, from, in, widen, s);
+}
+
+// ---- extremes
+
+namespace {
+
+template <class T>
+auto comparable(T x) {
+  if constexpr (kIsHalf<T>) return float(x);
+  else if constexpr (kIsBool<T>) return x.byte != 0;
+  else return x;
+}
+
+template <class T, bool greatest>
+void extreme(T* values, int64_t* places, const T* from, ScanShape s) {
+  for_columns(s, kColumns, [&](int64_t o, int64_t first, int64_t columns) {
+    const int64_t start = o * s.n * s.inner + first;
+    if (s.inner == 1) {
+      const T* x = from + start;
+      T best = x[0];
+      int64_t place = 0;
+      for (int64_t i = 0; i < s.n; ++i) {
+        const auto v = comparable(x[i]), b = comparable(best);
+        const bool better = (v != v) | ((b == b) & (greatest ? v >= b : v <= b));
+        best = better ? x[i] : best;
+        place = better ? i : place;
+        values[start + i] = best;
+        places[start + i] = place;
+      }
+      return;
+    }
+    std::copy_n(from + start, columns, values + start);
+    std::fill_n(places + start, columns, 0);
+    for (int64_t i = 1; i < s.n; ++i) {
+      const int64_t at = start + i * s.inner, before = at - s.inner;
+      THIXO_INDEPENDENT
+      for (int64_t j = 0; j < columns; ++j) {
+        const auto v = comparable(from[at + j]), b = comparable(values[before + j]);
+        const bool better = (v != v) | ((b == b) & (greatest ? v >= b : v <= b));
+        values[at + j] = better ? from[at + j] : values[before + j];
+        places[at + j] = better ? i : places[before + j];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void scan_extreme(bool greatest, char* values, int64_t* places, const char* from, DType dtype, ScanShape s) {
+  if (is_empty(s)) return;
+  visit(dtype, [&]<class T>() {
+    if constexpr (!kIsComplex<T>) {
+      auto* y = reinterpret_cast<T*>(values);
+      auto* x = reinterpret_cast<const T*>(from);
+      if (greatest) extreme<T, true>(y, places, x, s);
+      else extreme<T, false>(y, places, x, s);
+    }
+  });
+}
+
+// ---- in the logarithm
+
+namespace {
+
+double log_add(double a, double b) {
+  if (a == b) return a + 0.69314718055994530942;  // infinities too
+  const double high = a > b ? a : b, low = a > b ? b : a;
+  return a != a || b != b ? a + b : high + std::log1p(std::exp(low - high));
+}
+
+}  // namespace
+
+void scan_logsumexp(char* to, const char* from, DType dtype, ScanShape s) {
+  if (is_empty(s)) return;
+  visit(dtype, [&]<class T>() {
+    if constexpr (kIsHalf<T> || std::is_floating_point_v<T>) {
+      auto* y = reinterpret_cast<T*>(to);
+      auto* x = reinterpret_cast<const T*>(from);
+      for_columns(s, 16, [&](int64_t o, int64_t first, int64_t columns) {
+        double carried[16];
+        for (int64_t i = 0; i < s.n; ++i) {
+          const int64_t at = (o * s.n + i) * s.inner + first;
+          for (int64_t j = 0; j < columns; ++j) {
+            const double v = convert<double>(x[at + j]);
+            carried[j] = i ? log_add(carried[j], v) : v;
+            y[at + j] = convert<T>(carried[j]);
+          }
+        }
+      });
+    }
+  });
+}
+
+// ---- linear recurrences
+
+void scan_recurrence(char* to, const char* from, const char* decay, DType dtype, ScanShape s) {
+  if (is_empty(s)) return;
+  visit(dtype, [&]<class T>() {
+    if constexpr (kIsHalf<T> || std::is_floating_point_v<T> || kIsComplex<T>) {
+      using Acc = std::conditional_t<kIsHalf<T>, float, T>;
+      auto* y = reinterpret_cast<T*>(to);
+      auto* x = reinterpret_cast<const T*>(from);
+      auto* d = reinterpret_cast<const T*>(decay);
+      for_columns(s, kColumns, [&](int64_t o, int64_t first, int64_t columns) {
+        Acc carried[kColumns];
+        for (int64_t i = 0; i < s.n; ++i) {
+          const int64_t at = (o * s.n + i) * s.inner + first;
+          THIXO_INDEPENDENT
+          for (int64_t j = 0; j < columns; ++j) {
+            const Acc v = convert<Acc>(x[at + j]);
+            carried[j] = i ? v + convert<Acc>(d[at + j]) * carried[j] : v;
+            y[at + j] = convert<T>(carried[j]);
+          }
+        }
+      });
+    }
+  });
+}
+
+}  // namespace thixo
