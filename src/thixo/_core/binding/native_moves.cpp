@@ -282,23 +282,46 @@ bool select_scatter(const Operator&, PyObject* const* slots, Results& out) {
   return overwritten(t, src, axis, index < 0 ? index + size : index, 1, true, out);
 }
 
+// The bounds of a slice, given as (start, end, step), inside an axis.
+bool slice_bounds(PyObject* const* given, int64_t size, int64_t& start, int64_t& length, int64_t& step) {
+  int64_t end = size;
+  start = 0;
+  if ((given[0] != Py_None && !find_int(given[0], start)) || (given[1] != Py_None && !find_int(given[1], end)) ||
+      !find_int(given[2], step) || step < 1)
+    return false;
+  auto inside = [size](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + size : v, 0, size); };
+  start = inside(start);
+  const int64_t span = std::max(inside(end) - start, int64_t(0));
+  length = span / step + (span % step != 0);
+  return true;
+}
+
 // slice_scatter(input, src, dim, start, end, step)
 bool slice_scatter(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> t = ref_of(slots[0]), src = ref_of(slots[1]);
   int axis;
+  int64_t start, length, step;
   if (t->ndim() == 0 || !find_axis(slots[2], t->ndim(), axis)) return false;
-  const int64_t size = t->sizes[axis];
-  int64_t start = 0, end = size, step = 1;
-  if ((slots[3] != Py_None && !find_int(slots[3], start)) || (slots[4] != Py_None && !find_int(slots[4], end)) ||
-      !find_int(slots[5], step) || step < 1)
-    return false;
-  auto inside = [size](int64_t v) { return std::clamp<int64_t>(v < 0 ? v + size : v, 0, size); };
-  start = inside(start);
-  end = std::max(inside(end), start);
+  if (!slice_bounds(slots + 3, t->sizes[axis], start, length, step)) return false;
   Dims sizes = t->sizes;
-  sizes[axis] = (end - start + step - 1) / step;
+  sizes[axis] = length;
   if (!(src->sizes == sizes)) return false;
   return overwritten(t, src, axis, start, step, false, out);
+}
+
+// slice(input, dim, start, end, step)
+bool slice(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> t = ref_of(slots[0]);
+  int axis;
+  int64_t start, length, step;
+  if (t->ndim() == 0 || !find_axis(slots[1], t->ndim(), axis)) return false;
+  if (!slice_bounds(slots + 2, t->sizes[axis], start, length, step)) return false;
+  Dims sizes = t->sizes, strides = t->strides;
+  sizes[axis] = length;
+  const int64_t offset = t->offset + (length ? start * strides[axis] : 0);
+  if (__builtin_mul_overflow(strides[axis], step, &strides[axis])) return false;
+  out.push_back(make_view(t, std::move(sizes), std::move(strides), offset));
+  return true;
 }
 
 }  // namespace
@@ -307,7 +330,7 @@ NativeCall find_native_move(const std::string& name) {
   static const std::unordered_map<std::string, NativeCall> table = {
       {"cat", cat},   {"stack", stack}, {"flip", flip},
       {"roll", roll}, {"tril", tril},   {"triu", triu},
-      {"constant_pad_nd", constant_pad}, {"select_scatter", select_scatter}, {"slice_scatter", slice_scatter}};
+      {"slice", slice}, {"constant_pad_nd", constant_pad}, {"select_scatter", select_scatter}, {"slice_scatter", slice_scatter}};
   auto found = table.find(name);
   if (found != table.end()) return found->second;
   if (NativeCall call = find_native_gather(name)) return call;
