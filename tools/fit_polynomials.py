@@ -153,13 +153,13 @@ def erf_fit(high: float, degree: dict[str, int]) -> Fit:
 
 
 def erfc_fit(high: float, degree: dict[str, int]) -> Fit:
-    def scaled(t: Any) -> Any:
+    def lifted(t: Any) -> Any:
         x = 2 * (1 + t) / (1 - t)
         return mp.erfc(x) * mp.exp(x * x) * (1 + 2 * x)
 
     return Fit(
         f"(1 + 2 x) exp(x^2) erfc(x) = 1 + (1 + t) q(t), t = (x - 2) / (x + 2), 0 <= x <= {high}",
-        lambda t: (scaled(t) - 1) / (1 + t), lambda t: (1 + t) / scaled(t),
+        lambda t: (lifted(t) - 1) / (1 + t), lambda t: (1 + t) / lifted(t),
         mp.mpf(-1) + number("1e-20"), (mp.mpf(high) - 2) / (mp.mpf(high) + 2), degree,
     )  # fmt: skip
 

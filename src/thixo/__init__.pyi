@@ -487,6 +487,8 @@ def detach(input: Tensor) -> Tensor:
     """The same memory, outside of the tape."""
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of the input, outside of the tape."""
+def deviation(input: Tensor, scale: Tensor, dim: _int | Sequence[_int], *, out: Tensor | None = None) -> Tensor:
+    """Values less their mean along some axes, times a factor: the gradient of a variance."""
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """A vector's diagonal matrix, or a matrix's diagonal as a copy."""
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1, *, out: Tensor | None = None) -> Tensor:
@@ -583,6 +585,8 @@ def expm1_(input: Tensor) -> Tensor:
     """exp(input) - 1, exact for small input."""
 def exponential_(input: Tensor, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
     """Fill with random numbers from the exponential distribution with rate lambd."""
+def extreme_gradient(grad: Tensor, input: Tensor, output: Tensor | None, dim: _int | Sequence[_int], largest: _bool, *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `amax` or `amin` at its input: in equal parts to all that attain the extreme."""
 def eye(n: _int, m: _int | None = None, *, dtype: DType | None = None, layout: Any = None, device: Device | _str | None = None, requires_grad: _bool = False, pin_memory: _bool = False, out: Tensor | None = None) -> Tensor:
     """A matrix with ones on the diagonal and zeros elsewhere."""
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool, *, out: Tensor | None = None) -> Tensor:
@@ -890,6 +894,8 @@ def logspace(start: Tensor | _Number, end: Tensor | _Number, steps: _int, base: 
     """Powers of `base` with evenly spaced exponents from start to end."""
 def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the sum of exponentials along the axes `dim`, without overflow."""
+def logsumexp_gradient(grad: Tensor, input: Tensor, output: Tensor, dim: _int | Sequence[_int], *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `logsumexp` at its input: the shares of softmax, times the result's gradient."""
 def lt(input: Tensor, other: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """Whether input is less than other."""
 def lt_(input: Tensor, other: Tensor | _Number) -> Tensor:

@@ -62,7 +62,10 @@ def exact(name, x):
     }  # fmt: skip
     if not domain.get(name, True):
         return None
-    if name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "erf", "erfc", "ndtr") and abs(x) > 3000:
+    if (
+        name in ("exp", "exp2", "expm1", "sinh", "cosh", "tanh", "erf", "erfc", "ndtr")
+        and abs(x) > 3000
+    ):
         x = mp.sign(x) * 3000
     digits = 1300 if name in ("sin", "cos", "tan") or abs(x) < 1e-20 else 200
     with mp.workprec(digits):
@@ -252,7 +255,10 @@ def test_two_arguments_within_their_bound(name, type):
 
 def test_fmod_is_exact():
     rng = np.random.default_rng(7)
-    xs, ys = (rng.integers(-(2**31), 2**31, 5000, dtype=np.int64).astype(np.int32).view(np.float32) for _ in range(2))
+    xs, ys = (
+        rng.integers(-(2**31), 2**31, 5000, dtype=np.int64).astype(np.int32).view(np.float32)
+        for _ in range(2)
+    )
     xs[::2], ys[::2] = rng.standard_normal(2500) * 1000, rng.standard_normal(2500)
     special_xs, special_ys = all_pairs("f32")
     xs, ys = np.concatenate([xs, special_xs]), np.concatenate([ys, special_ys])
@@ -274,7 +280,9 @@ def test_powers_of_integers_wrap_as_products_do(dtype):
     b = Builder()
     b.store(2, integer_power(b, b.load(0, dtype), b.load(1, dtype)))
     result = np.empty((1, len(xs)), numpy)
-    written = Kernel((Operand(dtype), Operand(dtype), Operand(dtype, written=True)), tuple(b.instructions))
+    written = Kernel(
+        (Operand(dtype), Operand(dtype), Operand(dtype, written=True)), tuple(b.instructions)
+    )
     interpret(expand(written), [xs.reshape(1, -1), ys.reshape(1, -1), result])
     size = 1 << numpy.itemsize * 8
     exact = [pow(int(x), int(y), size) for x, y in zip(xs, ys, strict=True)]

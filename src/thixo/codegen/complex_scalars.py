@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from .builder import Builder, Value
-from .instructions import BITS, width
-from .scalars import Pair
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.instructions import BITS, width
+from thixo.codegen.scalars import Pair
 
 INF, NAN = math.inf, math.nan
 LN2, LOG2_E, LOG10_E = math.log(2), 1 / math.log(2), 1 / math.log(10)
@@ -52,7 +52,9 @@ def exp(b: Builder, z: Pair) -> Pair:
     x, y = z.re, z.im
     steep = x > STEEP[z.type]
     size = b.function("exp", b.select(steep, x - STEEP[z.type], x))
-    factor = b.select(steep, b.function("exp", b.constant(STEEP[z.type], z.type)), b.constant(1.0, z.type))
+    factor = b.select(
+        steep, b.function("exp", b.constant(STEEP[z.type], z.type)), b.constant(1.0, z.type)
+    )
     re = b.function("cos", y) * factor * size
     im = b.function("sin", y) * factor * size
     zero, none = b.constant(0.0, z.type), ~_finite(y)
@@ -82,7 +84,11 @@ def _scaled_size(b: Builder, x: Value, y: Value) -> tuple[Value, Value, Value]:
     large = b.select(abs(x) < abs(y), abs(y), abs(x))
     factor, low, high = SCALES[x.type]
     one = b.constant(1.0, x.type)
-    scale = b.select(large > high, b.constant(1 / factor, x.type), b.select(large < low, b.constant(factor, x.type), one))
+    scale = b.select(
+        large > high,
+        b.constant(1 / factor, x.type),
+        b.select(large < low, b.constant(factor, x.type), one),
+    )
     return x * scale, y * scale, scale
 
 
@@ -153,7 +159,9 @@ def _steep_parts(b: Builder, x: Value, name: str) -> tuple[Value, Value]:
     grown = b.function("exp", size - STEEP[x.type])
     grown = _like(b, grown, x) if name == "sinh" else grown
     factor = b.function("exp", b.constant(STEEP[x.type], x.type)) * 0.5
-    return b.select(steep, factor, b.constant(1.0, x.type)), b.select(steep, grown, b.function(name, x))
+    return b.select(steep, factor, b.constant(1.0, x.type)), b.select(
+        steep, grown, b.function(name, x)
+    )
 
 
 def sinh(b: Builder, z: Pair) -> Pair:
@@ -192,7 +200,11 @@ def tanh(b: Builder, z: Pair) -> Pair:
     one, zero = b.constant(1.0, z.type), b.constant(0.0, z.type)
     flat = _finite(y) | (abs(x) == INF)
     re = b.select(far, b.select(flat, _like(b, one, x), s), odd * even / below)  # s is NaN there
-    rest = b.select((abs(x) == INF) & ~_finite(y), zero, s * c) * 4.0 * b.function("exp", abs(x) * -2.0)
+    rest = (
+        b.select((abs(x) == INF) & ~_finite(y), zero, s * c)
+        * 4.0
+        * b.function("exp", abs(x) * -2.0)
+    )
     im = b.select(far, rest, s * c / below)
     re = b.select((x == 0.0) & ~_finite(y) | (x != x) & (y == 0.0), x, re)
     return Pair(re, b.select(y == 0.0, y, im))
@@ -233,5 +245,21 @@ def sign(b: Builder, z: Pair) -> Pair:
 
 COMPLEX: dict[str, Callable[[Builder, Pair], Pair]] = {
     one.__name__: one
-    for one in (exp, exp2, expm1, log, log2, log10, log1p, sqrt, sin, cos, tan, sinh, cosh, tanh, sign)
+    for one in (
+        exp,
+        exp2,
+        expm1,
+        log,
+        log2,
+        log10,
+        log1p,
+        sqrt,
+        sin,
+        cos,
+        tan,
+        sinh,
+        cosh,
+        tanh,
+        sign,
+    )
 }

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from .builder import Builder, Value
-from .instructions import FUNCTIONS, KINDS, Instruction
-from .interpret import NUMPY, evaluate
-from .kernel import Kernel
-from .math import WRITERS
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.instructions import FUNCTIONS, KINDS, Instruction
+from thixo.codegen.interpret import NUMPY, evaluate
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.math import WRITERS
 
 
 def expand(kernel: Kernel) -> Kernel:
@@ -37,7 +37,9 @@ class _Folding(Builder):
             same = arguments[1].number == arguments[2].number
             if same or (known := self._fixed(arguments[0])) is not None:
                 return arguments[1] if same or known else arguments[2]
-        if (op == "cast" and type == arguments[0].type) or (op == "bits" and type == arguments[0].type):
+        if (op == "cast" and type == arguments[0].type) or (
+            op == "bits" and type == arguments[0].type
+        ):
             return arguments[0]
         if (
             arguments

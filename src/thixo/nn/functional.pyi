@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 
-from thixo._core._native import Generator as Generator, Tensor as Tensor, _ValuesIndices, _YMeanVar
+from thixo._core._native import Generator as Generator, Tensor as Tensor, _ValuesIndices, _WeightBias, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
 from thixo.device import device as Device
 from thixo.dtype import DType as DType
 
@@ -181,6 +181,10 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     """Cross entropy of a linear layer's outputs: `cross_entropy(linear(input, linear_weight), target)`."""
 def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
     """Divide each value by a power of the mean square of its neighbouring channels."""
+def log_likelihood(input: Tensor, target: Tensor, dim: _int, *, out: tuple[Tensor, ...] | None = None) -> _YLse:
+    """The logarithm of softmax along an axis, at one position of each row; and the logarithm of the sum."""
+def log_likelihood_gradient(grad: Tensor, input: Tensor, target: Tensor, lse: Tensor | None, dim: _int, *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `log_likelihood` at its input: grad times (1 at the position, less softmax)."""
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of softmax along an axis, without a detour through small numbers."""
 def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -268,6 +272,8 @@ def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333
     """leaky_relu whose slope is drawn from [lower, upper] when training, their mean otherwise."""
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: _float = 0.0, is_causal: _bool = False, scale: _float | None = None, enable_gqa: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """softmax(query @ key.T * scale + mask) @ value, over the last two axes (time, features)."""
+def scaled_standardize(input: Tensor, weight: Tensor | None, bias: Tensor | None, dim: _int | Sequence[_int], eps: _float = 1e-05, *, out: tuple[Tensor, ...] | None = None) -> _YMeanRstdVar:
+    """Values less their mean, over their deviation, along some axes; scaled and shifted. And the statistics."""
 def selu(input: Tensor, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """elu with the scale and alpha that keep mean 0 and variance 1."""
 def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
@@ -294,6 +300,12 @@ def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input / (1 + |input|)."""
 def standardize(input: Tensor, dim: _int | Sequence[_int], eps: _float = 1e-05, *, out: tuple[Tensor, ...] | None = None) -> _YMeanVar:
     """Values less their mean, over their standard deviation, along some axes; and both statistics."""
+def standardize_gradient(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, weight: Tensor | None, dim: _int | Sequence[_int], eps: _float, *, out: Tensor | None = None) -> Tensor:
+    """The gradient of `scaled_standardize` at its input."""
+def standardize_gradients(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, weight: Tensor | None, dim: _int | Sequence[_int], eps: _float, *, out: tuple[Tensor, ...] | None = None) -> _YSlopeTotal:
+    """`standardize_gradient` where weight is one for each row; and for each row the sums of grad * y0 and of grad."""
+def standardize_slopes(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, dim: _int | Sequence[_int], over: _int | Sequence[_int], eps: _float, *, out: tuple[Tensor, ...] | None = None) -> _WeightBias:
+    """The gradients of weight and bias of `scaled_standardize` where they differ along the row."""
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent."""
 def tanh_(input: Tensor) -> Tensor:

@@ -502,6 +502,7 @@ OPERATORS: dict[str, str] = {
     "nn.functional.softsign": "activation_smooth",
     "nn.functional.standardize": "normalization",
     "nn.functional.standardize_gradient": "normalization_rows",
+    "nn.functional.standardize_gradients": "normalization_rows",
     "nn.functional.standardize_slopes": "normalization_rows",
     "nn.functional.tanhshrink": "activation_smooth",
     "nn.functional.threshold": "activation_forms",

@@ -101,16 +101,15 @@ class ScaledStandardize(Op):
         F = tx.nn.functional
         into_weight = into_bias = None
         if weight is None or _is_row_value(weight, input.ndim, dims):
-            into_input, slope, total = F.standardize_gradient(
+            into_input, into_weight, into_bias = F.standardize_gradients(
                 g_y, input, mean, rstd, weight, dims, eps
             )
-            into_weight, into_bias = slope, total  # summed to their shapes where those are smaller
             if bias_type is not None and not _is_row_value(bias_type, input.ndim, dims):
                 into_bias = g_y
         else:
             into_input = None
             if needs[0]:
-                into_input = F.standardize_gradient(g_y, input, mean, rstd, weight, dims, eps)[0]
+                into_input = F.standardize_gradient(g_y, input, mean, rstd, weight, dims, eps)
             if needs[1] or needs[2]:
                 over = _broadcast_dims(weight, input.shape)
                 into_weight, into_bias = F.standardize_slopes(
@@ -185,20 +184,54 @@ def _check_grad(op: str, grad: Any, input: Any) -> None:
         )
 
 
-class StandardizeGradient(Op):
-    """The gradient of `scaled_standardize` at its input; and for each row the sums of grad * y0 and of grad.
+def _second_order(g_y, g_slope, grad, h, rstd, weight, dims, count):
+    """Gradients at grad and input of P(weight * grad), and of slope = sum(grad h), for gradients g_y and g_slope.
 
-    y0 is the standardized input before scale and shift. `mean` and `rstd`, the input's own statistics, are
-    computed where they are None.
+    Mean and deviation are functions of the input: their part is in its gradient.
+    """
+    u, grad = widened(g_y), widened(grad)
+    scale = 1 if weight is None else widened(weight)
+    c = grad * scale
+    back = _project(u, h, rstd, dims)
+    along_u, along_c = tx.sum(u * h, dims, True), tx.sum(c * h, dims, True)
+    inner = tx.sum(u * (c - tx.mean(c, dims, True)), dims, True)
+    value = rstd * (inner - along_u * along_c / count)
+    through_h = (rstd / count) * (u * along_c + c * along_u)
+    through_h = -through_h if g_slope is None else g_slope * grad - through_h
+    into_input = _project(through_h, h, rstd, dims) - rstd * h * (value / count)
+    return back * scale, into_input, None if weight is None else grad * back
+
+
+def _row_statistics(k, input, mean, rstd, eps):
+    if mean is None:
+        mean = k.reduce_sum(input) / k.columns()
+    if rstd is None:
+        rstd = 1.0 / k.sqrt(k.reduce_sum((input - mean) ** 2) / k.columns() + eps)
+    return (input - mean) * rstd, rstd
+
+
+def _slow_gradient(grad, input, weight, dim, eps):
+    dims = tuple(dim)
+    h, rstd = _slow_statistics(input, dims, eps)
+    c = grad if weight is None else grad * weight
+    n = int(np.prod([input.shape[d] for d in dims]))
+    first, second = (np.sum(v, axis=dims, keepdims=True) for v in (c, c * h))
+    return rstd / n * (n * c - first - h * second), h
+
+
+class StandardizeGradient(Op):
+    """The gradient of `scaled_standardize` at its input.
+
+    `mean` and `rstd`, the input's own statistics, are computed where they are None.
 
     >>> x = tx.tensor([1.0, 3.0])
     >>> tx.nn.functional.standardize_gradient(x, x, None, None, None, (0,), 0.0)
-    standardize_gradient(y=tensor([0., 0.]), slope=tensor([2.]), total=tensor([4.]))
+    tensor([0., 0.])
     """
 
     signature = (
         "standardize_gradient(grad, input, mean: tensor?, rstd: tensor?, weight: tensor?, dim: ints, "
-        "eps: float) -> (y, slope, total)"
+        "eps: float) -> y"
     )
     namespace = "nn.functional"
     dtypes = FLOATS
@@ -206,8 +239,8 @@ class StandardizeGradient(Op):
     def infer(grad, input, mean, rstd, weight, dim, eps):
         _check_grad("standardize_gradient", grad, input)
         _check_broadcast("standardize_gradient", input, mean=mean, rstd=rstd, weight=weight)
-        each = Spec(*_statistic(input, dim, "standardize_gradient"))
-        return Spec(tuple(input.shape), input.dtype), each, each
+        normalize_dims(dim, input.ndim, "standardize_gradient")
+        return Spec(tuple(input.shape), input.dtype)
 
     def kernel(grad, input, mean, rstd, weight, dim, eps):
         dims = normalize_dims(dim, input.ndim, "standardize_gradient")
@@ -216,52 +249,23 @@ class StandardizeGradient(Op):
         c = grad if weight is None else grad * weight.astype(input.dtype)
         first = c.sum(axis=dims, keepdims=True) / count
         second = (c * h).sum(axis=dims, keepdims=True) / count
-        slope = (grad * h).sum(axis=dims, keepdims=True)
-        return rstd * (c - first - h * second), slope, grad.sum(axis=dims, keepdims=True)
+        return rstd * (c - first - h * second)
 
     def rows(k, grad, input, mean, rstd, weight, eps):
-        if mean is None:
-            mean = k.reduce_sum(input) / k.columns()
-        if rstd is None:
-            rstd = 1.0 / k.sqrt(k.reduce_sum((input - mean) ** 2) / k.columns() + eps)
-        h = (input - mean) * rstd
-        slope, total = k.reduce_sum(grad * h), k.reduce_sum(grad)
-        if weight is None:
-            c, first, second = grad, total, slope
-        else:
-            weight = k.number(weight, input)
-            c = grad * weight
-            if k.is_uniform(weight):
-                first, second = total * weight, slope * weight
-            else:
-                first, second = k.reduce_sum(c), k.reduce_sum(c * h)
-        return rstd * (c - first / k.columns() - h * (second / k.columns())), slope, total
+        h, rstd = _row_statistics(k, input, mean, rstd, eps)
+        c = grad if weight is None else grad * k.number(weight, input)
+        first, second = k.reduce_sum(c), k.reduce_sum(c * h)
+        return rstd * (c - first / k.columns() - h * (second / k.columns()))
 
-    def vjp(g_y, g_slope, g_total, grad, input, mean, rstd, weight, dim, eps):
-        # Mean and deviation are functions of the input: their part is in its gradient.
+    def vjp(g, grad, input, mean, rstd, weight, dim, eps):
         dims = normalize_dims(dim, input.ndim, "standardize_gradient")
         h, rstd = _public_statistics(input, mean, rstd, dims, eps)
-        u, grad_ = widened(g_y), widened(grad)
         count = numel(input.shape[d] for d in dims)
-        scale = 1 if weight is None else widened(weight)
-        c = grad_ * scale
-        back = _project(u, h, rstd, dims)
-        into_grad = back * scale + g_slope * h + g_total
-        along_u, along_c = tx.sum(u * h, dims, True), tx.sum(c * h, dims, True)
-        inner = tx.sum(u * (c - tx.mean(c, dims, True)), dims, True)
-        value = rstd * (inner - along_u * along_c / count)
-        through_h = g_slope * grad_ - (rstd / count) * (u * along_c + c * along_u)
-        into_input = _project(through_h, h, rstd, dims) - rstd * h * (value / count)
-        return into_grad, into_input, None, None, None if weight is None else grad_ * back
+        into = _second_order(g, None, grad, h, rstd, weight, dims, count)
+        return into[0], into[1], None, None, into[2]
 
     def reference(grad, input, mean, rstd, weight, dim, eps):
-        dims = tuple(dim)
-        h, rstd = _slow_statistics(input, dims, eps)
-        c = grad if weight is None else grad * weight
-        n = int(np.prod([input.shape[d] for d in dims]))
-        first, second = (np.sum(v, axis=dims, keepdims=True) for v in (c, c * h))
-        y = rstd / n * (n * c - first - h * second)
-        return y, np.sum(grad * h, axis=dims, keepdims=True), np.sum(grad, axis=dims, keepdims=True)
+        return _slow_gradient(grad, input, weight, dim, eps)[0]
 
     def samples(s):
         n, m = s.n, s.m
@@ -272,6 +276,71 @@ class StandardizeGradient(Op):
     def bad(s):
         given = (s.real(2), s.real(2, 3), None, None, None, (1,), 0.1)
         yield Bad(Sample(*given), ShapeError, "needs one shape")
+
+
+class StandardizeGradients(Op):
+    """`standardize_gradient` where weight is one for each row; and for each row the sums of grad * y0 and of grad.
+
+    y0 is the standardized input before scale and shift: the sums are the gradients of weight and bias.
+
+    >>> x = tx.tensor([1.0, 3.0])
+    >>> tx.nn.functional.standardize_gradients(x, x, None, None, None, (0,), 0.0)
+    standardize_gradients(y=tensor([0., 0.]), slope=tensor([2.]), total=tensor([4.]))
+    """
+
+    signature = (
+        "standardize_gradients(grad, input, mean: tensor?, rstd: tensor?, weight: tensor?, dim: ints, "
+        "eps: float) -> (y, slope, total)"
+    )
+    namespace = "nn.functional"
+    dtypes = FLOATS
+
+    def infer(grad, input, mean, rstd, weight, dim, eps):
+        op = "standardize_gradients"
+        _check_grad(op, grad, input)
+        _check_broadcast(op, input, mean=mean, rstd=rstd, weight=weight)
+        dims = normalize_dims(dim, input.ndim, op)
+        if weight is not None and not _is_row_value(weight, input.ndim, dims):
+            raise ShapeError(
+                f"{op}: weight is {describe(weight)}; it must have size 1 along dim {dims}"
+            )
+        each = Spec(*_statistic(input, dim, op))
+        return Spec(tuple(input.shape), input.dtype), each, each
+
+    def kernel(grad, input, mean, rstd, weight, dim, eps):
+        dims = normalize_dims(dim, input.ndim, "standardize_gradients")
+        count = input.dtype.type(max(1, numel(input.shape[d] for d in dims)))
+        h, rstd = _array_statistics(input, mean, rstd, dims, eps)
+        total, slope = grad.sum(axis=dims, keepdims=True), (grad * h).sum(axis=dims, keepdims=True)
+        scale = rstd if weight is None else rstd * weight.astype(input.dtype)
+        return scale * (grad - total / count - h * (slope / count)), slope, total
+
+    def rows(k, grad, input, mean, rstd, weight, eps):
+        h, rstd = _row_statistics(k, input, mean, rstd, eps)
+        slope, total = k.reduce_sum(grad * h), k.reduce_sum(grad)
+        scale = rstd if weight is None else rstd * k.number(weight, input)
+        return scale * (grad - total / k.columns() - h * (slope / k.columns())), slope, total
+
+    def vjp(g_y, g_slope, g_total, grad, input, mean, rstd, weight, dim, eps):
+        dims = normalize_dims(dim, input.ndim, "standardize_gradients")
+        h, rstd = _public_statistics(input, mean, rstd, dims, eps)
+        count = numel(input.shape[d] for d in dims)
+        into = _second_order(g_y, g_slope, grad, h, rstd, weight, dims, count)
+        return into[0] + g_slope * h + g_total, into[1], None, None, into[2]
+
+    def reference(grad, input, mean, rstd, weight, dim, eps):
+        dims = tuple(dim)
+        y, h = _slow_gradient(grad, input, weight, dim, eps)
+        return y, np.sum(grad * h, axis=dims, keepdims=True), np.sum(grad, axis=dims, keepdims=True)
+
+    def samples(s):
+        n, m = s.n, s.m
+        yield Sample(s.real(n, 3, m), s.real(n, 3, m), None, None, None, (0, 2), 0.1)
+        yield Sample(s.real(n, 3, m), s.real(n, 3, m), None, None, s.real(3, 1), (0, 2), 0.1)
+
+    def bad(s):
+        given = (s.real(2, 3), s.real(2, 3), None, None, s.real(3), (1,), 0.1)
+        yield Bad(Sample(*given), ShapeError, "must have size 1")
 
 
 class StandardizeSlopes(Op):

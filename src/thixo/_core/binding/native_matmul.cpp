@@ -9,10 +9,10 @@ namespace {
 constexpr double kLongProduct = 1 << 20;  // multiplications and additions from which the GIL is given up
 
 void compute(const Product& p, const Dims& batch, const Dims& a_strides, const Dims& b_strides, double work,
-             const Ref<Tensor>& a, const Ref<Tensor>& b, const Ref<Tensor>& c) {
+             const Ref<Tensor>& a, const Ref<Tensor>& b, const Ref<Tensor>& c, const Tensor* bias) {
   if (work < kLongProduct) return gemm_batch(p, batch, a_strides, b_strides);
   // Another thread may give these tensors other memory meanwhile; what they have now must stay.
-  Ref<Storage> kept[3] = {a->storage, b->storage, c->storage};
+  Ref<Storage> kept[4] = {a->storage, b->storage, c->storage, bias ? bias->storage : Ref<Storage>()};
   WithoutGil free(true);
   gemm_batch(p, batch, a_strides, b_strides);
 }
@@ -69,12 +69,12 @@ Ref<Tensor> product(const Ref<Tensor>& a, const Ref<Tensor>& b, const Tensor* bi
   }
   const double work = 2.0 * double(count) * double(p.k);
   if (batch.size() == 0) {
-    compute(p, batch, batch, batch, work, a, b, c);
+    compute(p, batch, batch, batch, work, a, b, c, bias);
   } else {
     // A vector, or one matrix for the whole batch.
     const Dims a_strides = na > 2 ? batch_strides(*a, batch) : Dims(batch.size());
     const Dims b_strides = nb > 2 ? batch_strides(*b, batch) : Dims(batch.size());
-    compute(p, batch, a_strides, b_strides, work, a, b, c);
+    compute(p, batch, a_strides, b_strides, work, a, b, c, bias);
   }
   return c;
 }
@@ -87,8 +87,34 @@ bool matmul(const Operator&, PyObject* const* slots, Results& out) {
   return true;
 }
 
+bool needs_tape(PyObject* o) { return modes.grad && is_tensor(o) && is_tracked(*tensor_of(o)); }
+
+// linear(input, weight, bias): the bias is added while the product is in the cache. With a tape it is composed of a
+// product and a sum, each of which has its gradient.
+bool linear(const Operator&, PyObject* const* slots, Results& out) {
+  if (needs_tape(slots[0]) || needs_tape(slots[1]) || needs_tape(slots[2])) return false;
+  Ref<Tensor> input = ref_of(slots[0]), weight = ref_of(slots[1]);
+  if (input->ndim() == 0 || weight->ndim() != 2 || input->sizes[input->ndim() - 1] != weight->sizes[1]) return false;
+  Ref<Tensor> bias;
+  if (slots[2] != Py_None) {
+    bias = ref_of(slots[2]);
+    const int64_t outputs = weight->sizes[0];
+    if (bias->ndim() > 1 || bias->dtype != input->dtype || (bias->numel != 1 && bias->numel != outputs)) return false;
+  }
+  Dims sizes{weight->sizes[1], weight->sizes[0]}, strides{weight->strides[1], weight->strides[0]};
+  Ref<Tensor> turned = alias(*weight);
+  turned->sizes = sizes;
+  turned->strides = strides;
+  Ref<Tensor> made = product(input, turned, bias.get());
+  if (!made) return false;
+  out.push_back(std::move(made));
+  return true;
+}
+
 }  // namespace
 
-NativeCall find_native_product(const std::string& name) { return name == "matmul" ? matmul : nullptr; }
+NativeCall find_native_product(const std::string& name) {
+  return name == "matmul" ? matmul : name == "nn.functional.linear" ? linear : nullptr;
+}
 
 }  // namespace thixo

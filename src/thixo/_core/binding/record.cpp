@@ -263,7 +263,7 @@ Ref<Node> begin_record(const Operator& op, PyObject* const* slots, const Tensor*
     Kind kind = op.params[i].kind;
     if (kind == Kind::Tensor || kind == Kind::Operand) {
       bool counts = is_tensor(o) && is_differentiable(tensor_of(o)->dtype);
-      node->edges.push_back(counts ? gradient_edge(ref_of(o)) : Edge());
+      node->edges.push_back(counts ? gradient_edge(*tensor_of(o)) : Edge());
     } else if (kind == Kind::Tensors) {
       node->list_lengths.push_back(PyTuple_Check(o) ? int(PyTuple_GET_SIZE(o)) : 0);
       if (!PyTuple_Check(o)) continue;

@@ -49,11 +49,11 @@ constexpr int64_t kThinElements = 4096;  // smaller matrices are in the cache an
 
 // Few rows: a matrix that they meet is read once, from where it is. More of them where it lies along k, since every
 // other way would have to turn it round.
-bool is_thin(const Job& job) {
+bool is_thin(const Job& job, const GemmKernels& g) {
   if (job.k * job.n < kThinElements || !thin_fits(job)) return false;
   if (job.m <= kAxpyRows) return true;
-  if (job.b_k != 1 || job.b_n == 1) return false;
-  const bool far = job.k * job.n * item_size(job.dtype) > 4 * kNearBytes;
+  if (job.b_k != 1 || job.b_n == 1 || g.tiles.depth > 1) return false;
+  const bool far = job.k * job.n * item_size(job.dtype) > 4 * kNearBytes && g.source == g.compute;
   return job.m <= (far && job.k >= 512 ? 32 : job.k >= 256 ? 16 : job.k >= 128 ? 8 : 0);
 }
 
@@ -89,10 +89,10 @@ void run(const Job& job, const GemmKernels& g) {
     case GemmPlan::Packed: return packed_product(job, g, false);
     case GemmPlan::Chosen: break;
   }
-  if (is_thin(job)) return thin_product(job, g);
+  if (is_thin(job, g)) return thin_product(job, g);
   if (job.n < job.m) {
     const Job t = transposed(job);
-    if (is_thin(t)) return thin_product(t, g);
+    if (is_thin(t, g)) return thin_product(t, g);
     if (better_transposed(job, g)) return packed_product(t, g, false);
   }
   if (is_direct(job, g)) return direct_product(job, g);

@@ -70,7 +70,7 @@ void use_bfloat_instructions(GemmKernels& g) {
   if ((any || way == BFloatWay::Tiles) && cpu_features().amx_bf16) {
     tiles.rows = tiles.columns = tiles.width = tiles.depth = 32;
     tiles.unit = 64;
-    tiles.block = 512;
+    tiles.block = 2048;  // so fast that sums kept between passes would cost more than panels from a farther cache
     tiles.pack_a_any = tiles_a_any;
     tiles.pack_b_any = tiles_b_any;
     if (find_packs(tiles, "gemm_bf16_amx") && find(tiles.tile, "gemm_bf16_amx_tile") && find(tiles.begin, "gemm_bf16_amx_begin") &&

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements that are worth a thread
 constexpr int64_t kBlock = 32768;  // places of a block, where few long rows are cut
+constexpr int64_t kPacked = 1 << 19;  // bytes that are packed at a time
 constexpr int64_t kPad = 64;       // places that a kept line has more than the row
 
 // Dimensions of one kind, merged where all operands allow it; outermost first.
@@ -131,42 +132,69 @@ struct Block {
   }
 };
 
-// Where a packed operand's elements go: rows innermost for lanes across rows, places innermost along the row.
-// Dimensions that it does not have are not repeated.
+// Elements of a packed operand in another order: rows innermost for lanes across rows, places innermost along the
+// row. Dimensions that the operand does not have are not repeated.
 struct Packing {
   Block block;
-  int64_t strides[kMaxDims];
-  Array there, own;
+  int64_t outer[kMaxDims], row = 0, segment = 0, column = 0;  // strides of the copy
 
-  Packing(const RowNest& nest, const RowKernel& kernel, int k) {
-    const int kept = nest.outer + (nest.ndim > nest.outer && nest.rows > 1 ? 1 : 0);
+  // Of the whole operand; or, for one outer position, of `rows` rows from `data` on.
+  Packing(const RowNest& nest, const RowKernel& kernel, int k, char* data, int64_t rows, bool whole)
+      : kept_(nest.outer + (nest.rows > 1 ? 1 : 0)), first_(whole ? 0 : nest.outer) {
     const bool across = nest.layout == RowLayout::Across;
-    int64_t bytes = item_size(kernel.dtype[k]);
+    int64_t bytes = item_size(kernel.dtype[k]), strides[kMaxDims];
     const auto place = [&](int d) {
-      const bool has = kernel.view[k] == RowView::Full || (kernel.view[k] == RowView::Row) == (d < kept);
+      const bool has = kernel.view[k] == RowView::Full || (kernel.view[k] == RowView::Row) == (d < kept_);
+      sizes_[d] = !has ? 1 : !whole && d == nest.outer && d < kept_ ? rows : nest.pack_sizes[d];
       strides[d] = has ? bytes : 0;
-      own_strides[d] = has ? nest.pack_strides[d][k] : 0;
-      sizes[d] = has ? nest.pack_sizes[d] : 1;
-      if (has) bytes *= nest.pack_sizes[d];
+      own_[d] = has ? nest.pack_strides[d][k] : 0;
+      bytes *= sizes_[d];
     };
-    if (across && kept) place(kept - 1);
-    for (int d = nest.ndim - 1; d >= kept; --d) place(d);
-    for (int d = kept - 1 - (across ? 1 : 0); d >= 0; --d) place(d);
+    if (across && kept_ > first_) place(kept_ - 1);
+    for (int d = nest.ndim - 1; d >= kept_; --d) place(d);
+    for (int d = kept_ - 1 - (across ? 1 : 0); d >= first_; --d) place(d);
     block = Block(static_cast<size_t>(bytes));
-    there = {block.data, kernel.dtype[k], nest.ndim, sizes, strides};
-    own = {nest.data[k], kernel.dtype[k], nest.ndim, sizes, own_strides};
-    rows = kept > nest.outer ? strides[kept - 1] : 0;
-    const int places = nest.ndim - kept;
-    column = places ? strides[nest.ndim - 1] : 0;
-    segment = places == 2 ? strides[kept] : 0;
+    const int ndim = nest.ndim - first_, places = nest.ndim - kept_;
+    std::copy_n(strides, nest.ndim, strides_);
+    there = {block.data, kernel.dtype[k], ndim, sizes_ + first_, strides_ + first_};
+    own = {data, kernel.dtype[k], ndim, sizes_ + first_, own_ + first_};
+    for (int d = 0; d < nest.outer && whole; ++d) outer[d] = strides_[d];
+    if (kept_ > nest.outer) row = strides_[kept_ - 1];
+    if (places) column = strides_[nest.ndim - 1];
+    if (places == 2) segment = strides_[kept_];
   }
   Packing(const Packing&) = delete;
   Packing& operator=(const Packing&) = delete;
 
-  int64_t rows, segment, column;
+  Array there, own;
 
  private:
-  int64_t own_strides[kMaxDims], sizes[kMaxDims];
+  int kept_, first_;
+  int64_t sizes_[kMaxDims], own_[kMaxDims], strides_[kMaxDims];
+};
+
+// Room for one Packing for each operand that needs it.
+struct Packings {
+  alignas(Packing) char room[kMaxRowOperands][sizeof(Packing)];
+  Packing* made[kMaxRowOperands] = {};
+
+  Packing& make(const RowNest& nest, const RowKernel& kernel, int k, char* data, int64_t rows, bool whole) {
+    made[k] = new (room[k]) Packing(nest, kernel, k, data, rows, whole);
+    if (!kernel.written[k]) copy(made[k]->there, made[k]->own);
+    return *made[k];
+  }
+  void finish(const RowKernel& kernel) {
+    for (int k = 0; k < kernel.count; ++k) {
+      if (!made[k]) continue;
+      if (kernel.written[k]) copy(made[k]->own, made[k]->there);
+      made[k]->~Packing();
+      made[k] = nullptr;
+    }
+  }
+  ~Packings() {
+    for (Packing* p : made)
+      if (p) p->~Packing();
+  }
 };
 
 }  // namespace
@@ -249,33 +277,32 @@ void run_split(const RowNest& nest, const RowKernel& kernel, const RowSplit& spl
 }
 
 void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
-  const bool packs = std::any_of(given.packed, given.packed + kernel.count, [](bool p) { return p; });
-  if (packs) {  // the same nest over copies
-    alignas(Packing) char room[kMaxRowOperands][sizeof(Packing)];
-    Packing* made[kMaxRowOperands] = {};
-    RowNest nest = given;
-    for (int k = 0; k < kernel.count; ++k) {
-      nest.packed[k] = false;
-      if (!given.packed[k]) continue;
-      Packing* p = made[k] = new (room[k]) Packing(given, kernel, k);
-      if (!kernel.written[k]) copy(p->there, p->own);
-      nest.data[k] = p->block.data;
-      nest.strides[3 * k] = p->rows;
-      nest.strides[3 * k + 1] = p->segment;
-      nest.strides[3 * k + 2] = p->column;
-      for (int d = 0; d < nest.outer; ++d) nest.outer_strides[d][k] = p->strides[d];
+  const int count = kernel.count;
+  bool in_parts = false;  // operands of full size are packed a few rows at a time, while they are in the cache
+  int64_t packed_bytes = 0;
+  RowNest copied;
+  Packings small;
+  const RowNest* with = &given;
+  for (int k = 0; k < count; ++k) {
+    if (!given.packed[k]) continue;
+    if (kernel.view[k] == RowView::Full) {
+      in_parts = true;
+      packed_bytes += item_size(kernel.dtype[k]);
+      continue;
     }
-    run_rows(nest, kernel, loop);
-    for (int k = 0; k < kernel.count; ++k) {
-      if (!made[k]) continue;
-      if (kernel.written[k]) copy(made[k]->own, made[k]->there);
-      made[k]->~Packing();
+    if (with == &given) {
+      copied = given;
+      with = &copied;
     }
-    return;
+    const Packing& p = small.make(given, kernel, k, given.data[k], given.rows, true);
+    copied.data[k] = p.block.data;
+    copied.strides[3 * k] = p.row;
+    copied.strides[3 * k + 1] = p.segment;
+    copied.strides[3 * k + 2] = p.column;
+    for (int d = 0; d < given.outer; ++d) copied.outer_strides[d][k] = p.outer[d];
   }
 
-  const RowNest& nest = given;
-  const int count = kernel.count;
+  const RowNest& nest = *with;
   const int64_t total = nest.segments * nest.columns;
   const bool across = nest.layout == RowLayout::Across;
   const int64_t lanes = 16;
@@ -286,10 +313,12 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
     chunk = std::max(chunk, std::min<int64_t>(kernel.width, (share + lanes - 1) / lanes * lanes));
     chunk = chunk >= kernel.width ? (chunk + kernel.width - 1) / kernel.width * kernel.width
                                   : (chunk + lanes - 1) / lanes * lanes;
+  } else if (in_parts) {
+    chunk = std::max(lanes, kPacked / std::max<int64_t>(1, total * packed_bytes) / lanes * lanes);
   }
   chunk = std::min(chunk, nest.rows);
   const int64_t chunks = (nest.rows + chunk - 1) / chunk;
-  const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, chunk * total));
+  const int64_t grain = in_parts ? 1 : std::max<int64_t>(1, kGrain / std::max<int64_t>(1, chunk * total));
   const size_t scratch = static_cast<size_t>(kernel.slots) * static_cast<size_t>(total + kPad) * 8 *
                          static_cast<size_t>(across ? kernel.width : 1);
   parallel_for(nest.outer_total * chunks, grain, [&](int64_t begin, int64_t end) {
@@ -306,10 +335,27 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
         for (int k = 0; k < count; ++k) pointers[k] += index * nest.outer_strides[d][k];
       }
       const int64_t rows = std::min(nest.rows, last * chunk) - first * chunk;
-      loop(pointers, nest.strides, rows, nest.segments, nest.columns, block.data);
+      if (!in_parts) {
+        loop(pointers, nest.strides, rows, nest.segments, nest.columns, block.data);
+      } else {
+        Packings parts;
+        int64_t strides[3 * kMaxRowOperands];
+        std::copy_n(nest.strides, 3 * count, strides);
+        for (int k = 0; k < count; ++k) {
+          if (!nest.packed[k] || kernel.view[k] != RowView::Full) continue;
+          const Packing& p = parts.make(nest, kernel, k, pointers[k], rows, false);
+          pointers[k] = p.block.data;
+          strides[3 * k] = p.row;
+          strides[3 * k + 1] = p.segment;
+          strides[3 * k + 2] = p.column;
+        }
+        loop(pointers, strides, rows, nest.segments, nest.columns, block.data);
+        parts.finish(kernel);
+      }
       task += last - first;
     }
   });
+  small.finish(kernel);
 }
 
 }  // namespace thixo

@@ -149,6 +149,15 @@ const Ref<Node>& current_grad_fn(const Ref<Tensor>& t) {
   return t->autograd ? t->autograd->grad_fn : none;
 }
 
+Edge gradient_edge(Tensor& t) {
+  if (t.base) return gradient_edge(Ref<Tensor>(&t));
+  if (!t.autograd) return {};
+  Autograd& state = *t.autograd;
+  if (state.grad_fn) return {state.grad_fn, state.output};
+  if (!state.requires_grad) return {};
+  if (!state.accumulator) state.accumulator = Ref<Node>(new AccumulateGrad(t));
+  return {state.accumulator, 0};
+}
 Edge gradient_edge(const Ref<Tensor>& t) {
   const Ref<Node>& fn = current_grad_fn(t);
   if (fn) return {fn, t->autograd->output};

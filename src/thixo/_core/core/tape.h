@@ -99,6 +99,7 @@ extern thread_local Modes modes;
 bool needs_tape(const Tensor& t);  // grad mode is on and t requires a gradient
 bool is_tracked(const Tensor& t);  // it requires a gradient, by itself or as a view of what does
 Edge gradient_edge(const Ref<Tensor>& t);
+Edge gradient_edge(Tensor& t);  // the same, for a tensor that others hold
 ResultType result_type(const Tensor& t);
 // Makes t the given result of node.
 void set_history(const Ref<Tensor>& t, const Ref<Node>& node, uint32_t output);

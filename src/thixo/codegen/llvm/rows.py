@@ -13,7 +13,7 @@ from ..builder import NotLowered
 from ..kernel import Kernel, Operand
 from .emit import Function, module, vector
 from .lanes import MEMORY, REGISTER, Lanes
-from .rows_reduce import Accumulator, Tree, across_lanes
+from .rows_reduce import Accumulator, Tree, across_lanes, exact_factors
 from .rows_stages import Stages, Walk, stages
 from .target import Target
 
@@ -61,7 +61,16 @@ class _Along:
         """Vectors in flight: enough to hide the latency of what accumulates, few where the work is long."""
         if not walk.reduces:
             return 2 if walk.cost <= 12 else 1
+        if self.widens(walk) and walk.cost <= 6:
+            return 8
         return 4 if walk.cost <= 12 and len(walk.reduces) <= 2 else 2
+
+    def widens(self, walk: Walk) -> bool:
+        """Whether all is added up in double precision that comes from narrower operands."""
+        body, operands = self.kernel.body, self.kernel.operands
+        loads = [operands[body[v].attribute[0]] for v in walk.computed if body[v].op == "load"]
+        sums = [body[r].type for r in walk.reduces if body[r].attribute == "add"]
+        return bool(sums) and set(sums) == {"f64"} and all(o.bytes <= 4 for o in loads)
 
     def write(self) -> None:
         """The whole function."""
@@ -137,7 +146,8 @@ class _Along:
         with f.loop(0, "%segments") as segment:
             self.enter_segment(walk, segment)
             if tree.trees:
-                leaf = STEPS * copies * count
+                # Leaves cost a little each; where rounding is far below the result's they may be long.
+                leaf = STEPS * (4 if self.widens(walk) else 1) * copies * count
                 with f.loop(0, "%columns", leaf) as start:
                     tree.begin_leaf()
                     self.stretch(walk, sums, copies, start, f.min(f.add(start, leaf), "%columns"))
@@ -233,7 +243,10 @@ class _Along:
                 lanes.store(operand, [values[v]], place, left)
         mask = None if left is None else f.mask(left, lanes.count)
         for r, total in zip(walk.reduces, sums, strict=True):
-            if lanes is self.vectors:
+            factors = exact_factors(body, body[r], self.target)
+            if lanes is self.vectors and factors:
+                total.take_product(0, copy, value(factors[0]), value(factors[1]), mask)
+            elif lanes is self.vectors:
                 total.take(0, copy, value(body[r].arguments[0]), mask)
             else:
                 total.take_one(value(body[r].arguments[0]))

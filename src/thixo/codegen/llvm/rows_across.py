@@ -11,7 +11,7 @@ from ..kernel import Kernel, Operand
 from .emit import Function, module
 from .lanes import MEMORY, REGISTER, Lanes
 from .rows import PAD, PARAMETERS, lanes_of, prepare
-from .rows_reduce import Accumulator, Tree
+from .rows_reduce import Accumulator, Tree, exact_factors
 from .rows_stages import Stages, Walk
 from .target import Target
 
@@ -22,7 +22,8 @@ AHEAD = 8  # places between what is computed and what is fetched into the cache
 def groups_of(plan: Stages) -> int:
     """Vectors side by side: many where little is done with each."""
     most = max((w.cost + 2 * len(w.reduces) for w in plan.walks), default=1)
-    return 8 if most <= 6 else 4 if most <= 24 else 2
+    # Each place is a page of its own: the more is read of it at once, the fewer of them are looked up.
+    return 8 if most <= 12 else 4 if most <= 24 else 2
 
 
 def width_of(kernel: Kernel, target: Target) -> int:
@@ -165,7 +166,7 @@ class _Block:
                 if at not in loaded:
                     place = f.at(self.places[at], f.mul(i, self.strides[at][2]))
                     if operands[at].view == "full":
-                        self.fetch_ahead(operands[at], place, self.strides[at][2])
+                        self.fetch_ahead(operands[at], self.places[at], self.strides[at][2], i)
                         loaded[at] = self._load(operands[at], place)
                     else:
                         loaded[at] = self._spread(operands[at], place)
@@ -181,8 +182,12 @@ class _Block:
                 operand, place = self.kept(v, i)
                 self._store(operand, [values[v]], place)
         for r, total in zip(walk.reduces, sums, strict=True):
+            factors = exact_factors(body, body[r], self.lanes.target)
             for g in range(self.groups):
-                total.take(g, 0, values[body[r].arguments[0]][g])
+                if factors:
+                    total.take_product(g, 0, values[factors[0]][g], values[factors[1]][g])
+                else:
+                    total.take(g, 0, values[body[r].arguments[0]][g])
         stored: dict[int, list[list[str]]] = {}
         for v in walk.stores:
             at, part = body[v].attribute
@@ -191,10 +196,15 @@ class _Block:
             if all(parts):
                 self._store(operands[at], parts, f.at(self.places[at], f.mul(i, self.strides[at][2])))
 
-    def fetch_ahead(self, operand: Operand, place: str, stride: str) -> None:
-        """Rows lie far apart here, where no hardware sees a pattern."""
+    def fetch_ahead(self, operand: Operand, base: str, stride: str, i: str) -> None:
+        """Places lie far apart here, where no hardware sees a pattern. After the last come the next rows' first."""
         f = self.f
-        ahead = f.at(place, f.mul(stride, AHEAD))
+        place = f.add(i, AHEAD)
+        over = f.compare("sge", place, "%columns")
+        wrapped = f.min(f.intrinsic("smax", "i64", f.sub(place, "%columns"), "0"), f.sub("%columns", 1))
+        place = f.choose(over, "i64", wrapped, place)
+        block = f.choose(over, "i64", self.groups * self.lanes.count * operand.bytes, 0)
+        ahead = f.at(base, f.add(f.mul(stride, place), block))
         for line in range(0, max(1, self.groups * self.lanes.count * operand.bytes), 64):
             f.call("llvm.prefetch.p0", "void", ("ptr", f.at(ahead, line)), ("i32", "0"), ("i32", "3"), ("i32", "1"))
 

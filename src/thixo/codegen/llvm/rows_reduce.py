@@ -12,6 +12,7 @@ from typing import Any
 from ..instructions import Instruction, is_float, is_integer, is_signed, width
 from .emit import Function, vector
 from .lanes import REGISTER, Lanes
+from .target import Target
 
 LEVELS = 40  # digits of the counter
 
@@ -46,6 +47,17 @@ def combine(lanes: Lanes, combiner: str, type: str, a: str, b: str) -> str:
     lost = f.op(f"fcmp uno {register} {b}, {b}")
     choice = f.op(f"or {lanes.type('bool')} {better}, {lost}")
     return f.op(f"select {lanes.type('bool')} {choice}, {register} {b}, {register} {a}")
+
+
+def exact_factors(body: Sequence[Instruction], reduce: Instruction, target: Target) -> tuple[int, int] | None:
+    """The factors of a sum of products that double precision holds exactly: one step then rounds as two would."""
+    product = body[reduce.arguments[0]]
+    if reduce.attribute != "add" or product.op != "mul" or product.type != "f64" or not target.triple:
+        return None
+    for a in product.arguments:
+        if body[a].op != "cast" or body[body[a].arguments[0]].type != "f32":
+            return None
+    return product.arguments[0], product.arguments[1]
 
 
 def across_lanes(lanes: Lanes, combiner: str, type: str, value: str) -> str:
@@ -90,6 +102,14 @@ class Accumulator:
         if mask is not None:
             value = f.op(f"select {self.lanes.type('bool')} {mask}, {self.register} {value}, {self.register} {self.start}")
         f.store(self.register, combine(self.lanes, self.combiner, self.type, f.load(self.register, part), value), part)
+
+    def take_product(self, group: int, copy: int, a: str, b: str, mask: str | None = None) -> None:
+        """One more vector of products, multiplied and added in one step."""
+        f, part = self.lanes.f, self.parts[group][copy]
+        if mask is not None:
+            a = f.op(f"select {self.lanes.type('bool')} {mask}, {self.register} {a}, {self.register} {self.start}")
+            b = f.op(f"select {self.lanes.type('bool')} {mask}, {self.register} {b}, {self.register} {self.start}")
+        f.store(self.register, f.intrinsic("fma", self.register, a, b, f.load(self.register, part)), part)
 
     def take_one(self, value: str) -> None:
         """One more value, where a vector would be too long."""

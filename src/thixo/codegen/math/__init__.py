@@ -2,15 +2,15 @@
 
 from collections.abc import Callable
 
-from ..builder import Value
-from .angles import acos, asin, atan, atan2
-from .circles import cos, sin, tan
-from .errors import erf, erfc, ndtr
-from .exponentials import exp, exp2, expm1
-from .hyperbolas import acosh, asinh, atanh, cosh, sinh, tanh
-from .logarithms import log, log1p, log2, log10
-from .moduli import fmod
-from .powers import hypot, nextafter, pow
+from thixo.codegen.builder import Value
+from thixo.codegen.math.angles import acos, asin, atan, atan2
+from thixo.codegen.math.circles import cos, sin, tan
+from thixo.codegen.math.errors import erf, erfc, ndtr
+from thixo.codegen.math.exponentials import exp, exp2, expm1
+from thixo.codegen.math.hyperbolas import acosh, asinh, atanh, cosh, sinh, tanh
+from thixo.codegen.math.logarithms import log, log1p, log2, log10
+from thixo.codegen.math.moduli import fmod
+from thixo.codegen.math.powers import hypot, nextafter, pow
 
 WRITERS: dict[str, Callable[..., Value]] = {
     one.__name__: one

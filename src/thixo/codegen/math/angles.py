@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..builder import Builder, Value
-from .coefficients import PI, TABLES
-from .formats import flipped, sign_of, with_sign
-from .formats import polynomial as _polynomial
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.math.coefficients import PI, TABLES
+from thixo.codegen.math.formats import flipped, sign_of, with_sign
+from thixo.codegen.math.formats import polynomial as _polynomial
 
 
 def _odd(b: Builder, name: str, x: Value, square: Value) -> Value:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
-from ..builder import Builder, Value
-from ..kernel import Kernel
-from .formats import alone, format_of
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.math.formats import alone, format_of
 
 
 def scale(b: Builder, a: Value, n: Value) -> Value:
@@ -41,8 +42,14 @@ def mantissa(b: Builder, x: Value) -> Value:
     return (bits - (above & b.constant(-1 << f.fraction, f.whole))).bits(x.type)
 
 
+WRITERS: dict[str, Callable[..., Value]] = {
+    "scale": scale,
+    "exponent": exponent,
+    "mantissa": mantissa,
+}
+
+
 @functools.cache
 def written(op: str, type: str) -> Kernel:
     """One of them as a kernel."""
-    write = {"scale": scale, "exponent": exponent, "mantissa": mantissa}[op]
-    return alone(type, write, 2 if op == "scale" else 1)
+    return alone(type, WRITERS[op], 2 if op == "scale" else 1)

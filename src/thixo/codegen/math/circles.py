@@ -9,12 +9,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 
-from ..builder import Builder, Value
-from ..instructions import width
-from ..kernel import Kernel
-from .coefficients import PI, TABLES
-from .formats import alone, at_least, at_most, flipped, format_of, polynomial, rarely
-from .turns import turned
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.instructions import width
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.math.coefficients import PI, TABLES
+from thixo.codegen.math.formats import (
+    alone,
+    at_least,
+    at_most,
+    flipped,
+    format_of,
+    polynomial,
+    rarely,
+)
+from thixo.codegen.math.turns import turned
 
 # Up to here the quotient by pi is known well enough.
 USUAL = {"f32": 2.0**17, "f64": 2.0**38}

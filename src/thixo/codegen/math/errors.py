@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from ..builder import Builder, Value
-from .coefficients import LOG2_E, TABLES
-from .exponentials import exp_pieces, remainder, small_expm1, whole_powers
-from .formats import at_most, format_of, polynomial, sign_of, with_sign
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.math.coefficients import LOG2_E, TABLES
+from thixo.codegen.math.exponentials import exp_pieces, remainder, small_expm1, whole_powers
+from thixo.codegen.math.formats import at_most, format_of, polynomial, sign_of, with_sign
 
 ROOT_2 = math.sqrt(2)
 # From here erf rounds to 1, and erfc to 0; the fits go as far.
@@ -30,7 +30,7 @@ def erf(b: Builder, x: Value) -> Value:
 
 
 def erfc(b: Builder, x: Value) -> Value:
-    """exp(-x^2) (1 + u q(u - 1)) / (1 + 2 |x|), u = 2 |x| / (|x| + 2); 2 less that for negative x."""
+    """Its tail, or 2 less that for negative x."""
     size = at_most(b, abs(x), GONE[x.type])
     square = size * size
     y = _tail(b, size, square, b.fma(size, size, -square))
@@ -47,13 +47,12 @@ def ndtr(b: Builder, x: Value) -> Value:
 
 
 def _tail(b: Builder, size: Value, square: Value, lost: Value) -> Value:
-    """erfc(size) for a size that is not negative, and its square in two parts."""
-    p, n = exp_pieces(b, -square)
-    u = (size + size) / (size + 2.0)
+    """exp(-square - lost) (1 + u q(u - 1)) / (1 + 2 size), u = 2 size / (size + 2), for a size that is not negative."""
+    p, n = exp_pieces(b, -square, lost)
+    twice = size + size
+    u = twice / (size + 2.0)
     uq = polynomial(b, u - 1.0, TABLES[ERFC[size.type]][size.type]) * u
-    p = b.fma(p, -lost, p)
     # Near 0 the factor of p is little less than 1, and more exact as 1 - ...
     small = size < 0.5
-    twice = size + size
     quotient = b.select(small, twice - uq, b.fma(p, uq, p)) / (twice + 1.0)
     return b.emit("scale", b.select(small, b.fma(-p, quotient, p), quotient), n)

@@ -6,9 +6,9 @@ low bits then hold it.
 
 from __future__ import annotations
 
-from ..builder import Builder, Value
-from .coefficients import LN2, LOG2_E, TABLES
-from .formats import at_least, at_most, format_of, polynomial, sign_of, with_sign
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.math.coefficients import LN2, LOG2_E, TABLES
+from thixo.codegen.math.formats import at_least, at_most, format_of, polynomial, sign_of, with_sign
 
 # Beyond these exp is infinite, or rounds to zero.
 HIGHEST = {"f32": 89.0, "f64": 710.0}
@@ -33,10 +33,12 @@ def remainder(b: Builder, x: Value, n: Value) -> Value:
     return b.fma(n, -low, b.fma(n, -high, x))
 
 
-def exp_pieces(b: Builder, x: Value) -> tuple[Value, Value]:
-    """exp(r), and n; x must be within the limits."""
+def exp_pieces(b: Builder, x: Value, less: Value | None = None) -> tuple[Value, Value]:
+    """exp(r), and n; x must be within the limits. `less` is a small number to be taken from x."""
     n, _ = whole_powers(b, x, LOG2_E[x.type][0], 0)
     r = remainder(b, x, n)
+    if less is not None:
+        r = r - less
     q = polynomial(b, r, TABLES["EXP"][x.type])
     return b.fma(b.fma(q, r, 1.0), r, 1.0), n
 

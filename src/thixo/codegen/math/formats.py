@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..builder import Builder, Value
-from ..kernel import Kernel, Operand
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.kernel import Kernel, Operand
 
 INF, NAN = float("inf"), float("nan")
 

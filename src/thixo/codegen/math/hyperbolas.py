@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..builder import Builder, Value
-from .coefficients import LN2, LOG2_E, TABLES
-from .exponentials import remainder, whole_powers
-from .formats import NAN, at_most, format_of, polynomial, sign_of, with_sign
-from .logarithms import log1p
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.math.coefficients import LN2, LOG2_E, TABLES
+from thixo.codegen.math.exponentials import remainder, whole_powers
+from thixo.codegen.math.formats import NAN, at_most, format_of, polynomial, sign_of, with_sign
+from thixo.codegen.math.logarithms import log1p
 
 OVERFLOW = {"f32": 90.0, "f64": 711.0}
 # From here tanh rounds to 1.

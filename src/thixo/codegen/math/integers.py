@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 
-from ..builder import Builder, Value
-from ..instructions import is_signed, width
-from ..kernel import Kernel
-from .formats import alone, rarely
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.instructions import is_signed, width
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.math.formats import alone, rarely
 
 _USUAL = 6  # bits of an exponent: beyond 63 only powers of -1, 0 and 1 are not wrapped many times
 

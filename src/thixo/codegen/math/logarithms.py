@@ -5,9 +5,9 @@ x = 2^k (1 + f) with 3/4 <= 1 + f < 3/2; then a polynomial in f.
 
 from __future__ import annotations
 
-from ..builder import Builder, Value
-from .coefficients import LN2, LOG10_2, TABLES
-from .formats import INF, NAN, format_of, polynomial
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.math.coefficients import LN2, LOG10_2, TABLES
+from thixo.codegen.math.formats import INF, NAN, format_of, polynomial
 
 LEAST = 0.75  # 1 + f
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 import math
 
-from ..builder import Builder, NotLowered, Value
-from ..kernel import Kernel
-from .formats import INF, NAN, alone, rarely, sign_of, with_sign
+from thixo.codegen.builder import Builder, NotLowered, Value
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.math.formats import INF, NAN, alone, rarely, sign_of, with_sign
 
 _BITS = 50  # of a quotient, which one division gives for certain
 _RANGE = 280  # bits of the largest quotient of two float32

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from ..builder import Builder, Value
-from .coefficients import LOG2_E_TWICE, TABLES, THIRD
-from .formats import INF, NAN, at_least, at_most, flipped, format_of, polynomial, sign_of, with_sign
-from .logarithms import split
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.math.coefficients import LOG2_E_TWICE, TABLES, THIRD
+from thixo.codegen.math.formats import (
+    INF,
+    NAN,
+    at_least,
+    at_most,
+    flipped,
+    format_of,
+    polynomial,
+    sign_of,
+    with_sign,
+)
+from thixo.codegen.math.logarithms import split
 
 
 def pow(b: Builder, x: Value, y: Value) -> Value:

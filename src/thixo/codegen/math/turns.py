@@ -5,9 +5,9 @@ Only the digits of 1 / (2 pi) below a certain place matter for it: those above g
 
 from __future__ import annotations
 
-from ..builder import Builder, Value
-from .coefficients import PI, TURN_CHUNKS, TURN_WORDS
-from .formats import INF, NAN
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.math.coefficients import PI, TURN_CHUNKS, TURN_WORDS
+from thixo.codegen.math.formats import INF, NAN
 
 _LIMBS = 6  # of 32 bits, of the digits that matter: 53 for the argument, and 139 beyond
 
