@@ -128,12 +128,8 @@ bool fits_inside(const Tensor& inner, const Tensor& outer, int except) {
   return true;
 }
 
-// gather(input, dim, index, *, sparse_grad)
-bool gather(const Operator&, PyObject* const* slots, Results& out) {
-  Ref<Tensor> given = ref_of(slots[0]), index = ref_of(slots[2]);
-  int axis;
-  if (!find_axis(slots[1], given->ndim(), axis) || !is_integer(index->dtype)) return false;
-  if (index->numel == 0 || !fits_inside(*index, *given, axis)) return false;
+bool gathered(const Ref<Tensor>& given, int axis, Ref<Tensor> index, bool negative, Results& out) {
+  if (index->numel == 0 || !is_integer(index->dtype) || !fits_inside(*index, *given, axis)) return false;
   if (given->ndim() != index->ndim() && (given->numel == 0 || index->numel != 1)) return false;
   Ref<Tensor> y = empty(index->sizes, given->dtype);
   Ref<Tensor> x = pinned(given);
@@ -142,9 +138,27 @@ bool gather(const Operator&, PyObject* const* slots, Results& out) {
   bool good;
   {
     WithoutGil free(is_long(y->numel));
-    good = gather_along(y->data(), from.array, picks.array, axis);
+    good = gather_along(y->data(), from.array, picks.array, axis, negative);
   }
   return good && hand_out(y, out);
+}
+
+// gather(input, dim, index, *, sparse_grad)
+bool gather(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> x = ref_of(slots[0]);
+  int axis;
+  return find_axis(slots[1], x->ndim(), axis) && gathered(x, axis, ref_of(slots[2]), false, out);
+}
+
+// take_along_dim(input, indices, dim): a composite; what is recorded, or broadcast, goes its way.
+bool take_along_dim(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> x = ref_of(slots[0]), index = ref_of(slots[1]);
+  int axis;
+  if (x->ndim() == 0 || x->ndim() != index->ndim() || !find_axis(slots[2], x->ndim(), axis)) return false;
+  if (modes.grad && is_tracked(*x)) return false;
+  for (int d = 0; d < x->ndim(); ++d)
+    if (d != axis && x->sizes[d] != index->sizes[d]) return false;
+  return gathered(x, axis, index, true, out);
 }
 
 // nonzero_places(input)
@@ -209,7 +223,7 @@ Ref<Tensor> take_masked(const Ref<Tensor>& x, const Ref<Tensor>& given) {
 NativeCall find_native_gather(const std::string& name) {
   static const std::unordered_map<std::string, NativeCall> table = {
       {"index_select", index_select}, {"take", take},   {"nn.functional.embedding_lookup", embedding_lookup},
-      {"index_get", index_get},       {"gather", gather}, {"nonzero_places", nonzero},
+      {"index_get", index_get},       {"gather", gather}, {"take_along_dim", take_along_dim}, {"nonzero_places", nonzero},
       {"masked_select", masked_select}};
   auto found = table.find(name);
   return found == table.end() ? nullptr : found->second;

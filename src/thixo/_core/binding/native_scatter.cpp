@@ -278,7 +278,7 @@ bool fits_inside(const Tensor& inner, const Dims& outer, int except) {
   return true;
 }
 
-bool write_along(const Ref<Tensor>& y, int axis, const Ref<Tensor>& given, PyObject* src, Write write) {
+bool write_along(const Ref<Tensor>& y, int axis, const Ref<Tensor>& given, PyObject* src, Write write, bool in_place) {
   Ref<Tensor> index = index_array(given);
   Shaped to(*y), picks(*index);
   alignas(16) char element[16] = {};
@@ -287,13 +287,13 @@ bool write_along(const Ref<Tensor>& y, int axis, const Ref<Tensor>& given, PyObj
     Ref<Tensor> from = pinned(ref_of(src));
     Shaped values(*from);
     WithoutGil free(is_long(index->numel));
-    good = scatter_along(to.array, values.array, picks.array, axis, write);
+    good = scatter_along(to.array, values.array, picks.array, axis, write, in_place);
   } else {
     if (!plain_element(src, y->dtype, element)) return false;
     const Dims still(index->ndim());
     const Array value{element, y->dtype, index->ndim(), index->sizes.data(), still.data()};
     WithoutGil free(is_long(index->numel));
-    good = scatter_along(to.array, value, picks.array, axis, write);
+    good = scatter_along(to.array, value, picks.array, axis, write, in_place);
   }
   return good;
 }
@@ -307,9 +307,9 @@ bool scatter_into(PyObject* const* slots, Write write, Results* out) {
   const Tensor* src = is_tensor(slots[3]) ? tensor_of(slots[3]) : nullptr;
   if (src && (src->dtype != x->dtype || !fits_inside(*index, src->sizes, -1))) return false;
   const DType kept = sum_dtype(x->dtype, write);
-  if (!out) return kept == x->dtype && apart(x, {index.get(), src}) && write_along(x, axis, index, slots[3], write);
+  if (!out) return kept == x->dtype && apart(x, {index.get(), src}) && write_along(x, axis, index, slots[3], write, true);
   Ref<Tensor> y = copy_of(x, kept);
-  return write_along(y, axis, index, slots[3], write) && finish(y, x->dtype, *out);
+  return write_along(y, axis, index, slots[3], write, false) && finish(y, x->dtype, *out);
 }
 bool scatter_set(const Operator&, PyObject* const* slots, Results& out) { return scatter_into(slots, Write::Set, &out); }
 bool scatter_add(const Operator&, PyObject* const* slots, Results& out) { return scatter_into(slots, Write::Add, &out); }
@@ -330,7 +330,7 @@ bool scatter_sum(const Operator&, PyObject* const* slots, Results& out) {
   if (!fits_inside(*index, sizes, axis) || !fits_inside(*index, src->sizes, -1)) return false;
   checked_numel(sizes, src->dtype, "scatter_sum");
   Ref<Tensor> y = zeros_of(sizes, sum_dtype(src->dtype, Write::Add));
-  return write_along(y, axis, index, slots[0], Write::Add) && finish(y, src->dtype, out);
+  return write_along(y, axis, index, slots[0], Write::Add, false) && finish(y, src->dtype, out);
 }
 
 }  // namespace

@@ -90,7 +90,12 @@ void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, 
     });
   }
   if (solid) {
-    for (int64_t i = 0; i < n; ++i) copy_bytes(to + i * block, from + offsets[i], block);
+    for (int64_t i = 0; i < n; ++i) {
+      if (i + 2 < n)
+        for (int64_t line = 0; line < std::min<int64_t>(block, 512); line += 64)
+          __builtin_prefetch(from + offsets[i + 2] + line);
+      copy_bytes(to + i * block, from + offsets[i], block);
+    }
     return;
   }
   for_item_size(item, [&](auto bits) {
@@ -145,10 +150,11 @@ namespace {
 // to[j] = from[index[j] * along + j * beside]
 template <class Bits>
 bool gather_row(char* to, const char* from, const char* index, int64_t index_stride, int64_t size, int64_t along,
-                int64_t beside, int64_t n) {
+                int64_t beside, int64_t n, int64_t back) {
   bool fits = true;
   if (index_stride == 0 && along != 0) {
-    const int64_t at = load<int64_t>(index);
+    int64_t at = load<int64_t>(index);
+    at += at < 0 ? back : 0;
     if (uint64_t(at) >= uint64_t(size)) return false;
     const char* row = from + at * along;
     if (beside == int64_t(sizeof(Bits))) {
@@ -158,18 +164,31 @@ bool gather_row(char* to, const char* from, const char* index, int64_t index_str
     }
     return true;
   }
-  for (int64_t j = 0; j < n; ++j) {
-    const int64_t at = load<int64_t>(index + j * index_stride);
-    const bool inside = uint64_t(at) < uint64_t(size);
-    fits &= inside;
-    store(to + j * int64_t(sizeof(Bits)), load<Bits>(from + (inside ? at * along : 0) + j * beside));
-  }
+  auto walk = [&](auto step, auto along_step, auto beside_step) {
+    for (int64_t j = 0; j < n; ++j) {
+      int64_t at = load<int64_t>(index + j * step);
+      if (uint64_t(at) >= uint64_t(size)) {
+        at += at < 0 ? back : 0;
+        if (uint64_t(at) >= uint64_t(size)) {
+          fits = false;
+          return;
+        }
+      }
+      store(to + j * int64_t(sizeof(Bits)), load<Bits>(from + at * along_step + j * beside_step));
+    }
+  };
+  using Eight = std::integral_constant<int64_t, 8>;
+  using Item = std::integral_constant<int64_t, sizeof(Bits)>;
+  using Zero = std::integral_constant<int64_t, 0>;
+  if (index_stride == 8 && along == int64_t(sizeof(Bits)) && beside == 0) walk(Eight{}, Item{}, Zero{});
+  else if (index_stride == 8 && beside == int64_t(sizeof(Bits))) walk(Eight{}, along, Item{});
+  else walk(index_stride, along, beside);
   return fits;
 }
 
 }  // namespace
 
-bool gather_along(char* to, const Array& from, const Array& index, int axis) {
+bool gather_along(char* to, const Array& from, const Array& index, int axis, bool negative) {
   const int last = index.ndim - 1, item = item_size(from.dtype);
   const int64_t inner = index.sizes[last];
   int64_t rows = 1;
@@ -197,7 +216,7 @@ bool gather_along(char* to, const Array& from, const Array& index, int axis) {
           if (d != axis) source += at * from.strides[d];
         }
         fits &= gather_row<decltype(bits)>(target, source, picks, index.strides[last], from.sizes[axis],
-                                           from.strides[axis], beside, n);
+                                           from.strides[axis], beside, n, negative ? from.sizes[axis] : 0);
       }
       if (!fits) good.store(false, std::memory_order_relaxed);
     });

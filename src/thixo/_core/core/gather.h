@@ -36,7 +36,7 @@ struct Axes {
 bool gather_blocks(char* to, const char* from, int item, const Axes& before, const Places& places, const Axes& after);
 
 // to[..., j, ...] = from[..., index[..., j, ...], ...] along one axis: gather. All have as many axes; index has the
-// shape of `to`, which is contiguous, and the others' axes are at least as long. Indices count from the front.
-bool gather_along(char* to, const Array& from, const Array& index, int axis);
+// shape of `to`, which is contiguous, and the others' axes are at least as long.
+bool gather_along(char* to, const Array& from, const Array& index, int axis, bool negative);
 
 }  // namespace thixo

@@ -13,27 +13,33 @@ namespace {
 
 constexpr int64_t kBlock = 16384;
 
-// Walks the true elements of [begin, end) and calls body(i) for each, at most `most` of them; how many.
-template <class Body>
-inline int64_t walk_true(const char* mask, int64_t begin, int64_t end, int64_t most, Body&& body) {
-  int64_t found = 0, i = begin;
-  while (i < end) {
-    uint64_t eight;
-    if (i + 8 <= end) {
-      std::memcpy(&eight, mask + i, 8);
-      if (eight == 0) {
-        i += 8;
-        continue;
-      }
-    }
-    const int64_t stop = std::min(end, i + 8);
-    for (; i < stop; ++i) {
-      if (!mask[i]) continue;
-      if (found == most) return found;
-      body(i, found++);
-    }
+// The places of the true elements of [begin, end), at most 64 of them, from `begin` on; how many.
+inline int64_t true_of(const char* mask, int64_t begin, int64_t end, int64_t* places) {
+  int64_t found = 0;
+  for (int64_t i = begin; i < end; ++i) {  // every place is written and counts only if it holds: no branches
+    places[found] = i;
+    found += mask[i] != 0;
   }
   return found;
+}
+
+// Walks the true elements of [begin, end) and calls body(places, how many) for some at a time, at most `most` in all.
+template <class Body>
+inline int64_t walk_true(const char* mask, int64_t begin, int64_t end, int64_t most, Body&& body) {
+  int64_t places[65], total = 0;
+  for (int64_t i = begin; i < end; i += 64) {
+    const int64_t stop = std::min(end, i + 64);
+    if (stop - i == 64) {
+      uint64_t words[8], any = 0;
+      std::memcpy(words, mask + i, 64);
+      for (uint64_t w : words) any |= w;
+      if (any == 0) continue;
+    }
+    const int64_t found = std::min(true_of(mask, i, stop, places), most - total);
+    body(places, found);
+    total += found;
+  }
+  return total;
 }
 
 }  // namespace
@@ -71,14 +77,22 @@ int64_t true_places(const char* mask, int64_t n, const int64_t* starts, int64_t 
     for (int64_t at = begin; at < end; at += kBlock) {
       const int64_t b = at / kBlock, room = (b + 1 < mask_blocks(n) ? starts[b + 1] : total) - starts[b];
       int64_t* to = places + starts[b] * ndim;
-      const int64_t count = walk_true(mask, at, std::min(end, at + kBlock), room, [&](int64_t i, int64_t) {
-        for (int d = ndim - 1; d > 0; --d) {
-          const int64_t next = i / sizes[d];
-          to[d] = i - next * sizes[d];
-          i = next;
+      const int64_t width = sizes[ndim - 1];
+      int64_t row = at / std::max<int64_t>(width, 1), row_start = row * width;
+      const int64_t count = walk_true(mask, at, std::min(end, at + kBlock), room, [&](const int64_t* found, int64_t n) {
+        for (int64_t k = 0; k < n; ++k, to += ndim) {
+          while (found[k] - row_start >= width) {
+            ++row;
+            row_start += width;
+          }
+          to[ndim - 1] = found[k] - row_start;
+          if (ndim == 2) to[0] = row;
+          else
+            for (int64_t d = ndim - 2, rest = row; d >= 0; --d) {
+              to[d] = d ? rest % sizes[d] : rest;
+              rest /= sizes[d];
+            }
         }
-        to[0] = i;
-        to += ndim;
       });
       written.fetch_add(count, std::memory_order_relaxed);
     }
@@ -97,13 +111,14 @@ bool take_true(const char* mask, int64_t n, const int64_t* starts, int64_t total
       int64_t count = 0;
       if (bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16) {
         for_item_size(int(bytes), [&](auto bits) {
-          count = walk_true(mask, at, stop, room, [&](int64_t i, int64_t k) {
-            store(out + k * int64_t(sizeof(bits)), load<decltype(bits)>(from + i * int64_t(sizeof(bits))));
+          constexpr int64_t size = sizeof(bits);
+          count = walk_true(mask, at, stop, room, [&](const int64_t* found, int64_t n) {
+            for (int64_t k = 0; k < n; ++k, out += size) store(out, load<decltype(bits)>(from + found[k] * size));
           });
         });
       } else {
-        count = walk_true(mask, at, stop, room, [&](int64_t i, int64_t k) {
-          if (bytes) std::memcpy(out + k * bytes, from + i * bytes, size_t(bytes));
+        count = walk_true(mask, at, stop, room, [&](const int64_t* found, int64_t n) {
+          for (int64_t k = 0; k < n && bytes; ++k, out += bytes) std::memcpy(out, from + found[k] * bytes, size_t(bytes));
         });
       }
       taken.fetch_add(count, std::memory_order_relaxed);

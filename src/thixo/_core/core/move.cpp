@@ -5,12 +5,34 @@
 
 #include "dims.h"
 #include "kernels.h"
+#include "kernels/types.h"
 #include "thread_pool.h"
 
 namespace thixo {
 
+namespace {
+
+// Parts of one element each: a call of memcpy for every one would cost more than they do.
+template <class Bits>
+void join_elements(char* to, const Part* parts, int64_t count, int64_t rows) {
+  constexpr int64_t size = sizeof(Bits);
+  parallel_for(rows, std::max<int64_t>(1, 32768 / count), [&](int64_t begin, int64_t end) {
+    char* at = to + begin * count * size;
+    for (int64_t row = begin; row < end; ++row)
+      for (int64_t k = 0; k < count; ++k, at += size) store(at, load<Bits>(parts[k].data + row * parts[k].stride));
+  });
+}
+
+}  // namespace
+
 void join_rows(char* to, const Part* parts, int64_t count, int64_t rows, int64_t row_bytes) {
   if (row_bytes == 0 || rows == 0) return;
+  const int64_t each = parts[0].bytes;
+  if (rows > 1 && each <= 16 && (each & (each - 1)) == 0 && each * count == row_bytes) {
+    bool alike = true;
+    for (int64_t k = 1; k < count; ++k) alike = alike && parts[k].bytes == each;
+    if (alike) return for_item_size(int(each), [&](auto bits) { join_elements<decltype(bits)>(to, parts, count, rows); });
+  }
   const int64_t total = rows * row_bytes;
   parallel_for(total, kMoveGrain, [&](int64_t begin, int64_t end) {
     // Where the chunk begins: in which row, in which part, how far into it.
@@ -33,45 +55,62 @@ void join_rows(char* to, const Part* parts, int64_t count, int64_t rows, int64_t
   });
 }
 
-void pad(char* to, const Array& from, const int64_t* before, const int64_t* after, const void* element) {
-  const int item = item_size(from.dtype), ndim = from.ndim;
-  Dims sizes(ndim), strides(ndim), inner(ndim);
-  bool inside = true, grows = false;
-  for (int d = 0; d < ndim; ++d) {
+namespace {
+
+template <class Bits>
+inline void fill_line(char*& at, Bits value, int64_t n) {
+  for (int64_t i = 0; i < n; ++i, at += sizeof(Bits)) store(at, value);
+}
+
+template <class Bits>
+void pad_rows(char* to, const Array& from, const int64_t* before, const int64_t* after, Bits value) {
+  const int last = from.ndim - 1;
+  constexpr int64_t size = sizeof(Bits);
+  Dims sizes(from.ndim);
+  int64_t rows = 1;
+  for (int d = 0; d < from.ndim; ++d) {
     sizes[d] = from.sizes[d] + before[d] + after[d];
-    inner[d] = from.sizes[d] + std::min<int64_t>(before[d], 0) + std::min<int64_t>(after[d], 0);
-    inside = inside && inner[d] > 0;
-    grows = grows || before[d] > 0 || after[d] > 0;
+    if (d < last) rows *= sizes[d];
   }
-  for (int64_t step = item, d = ndim - 1; d >= 0; --d) {
-    strides[int(d)] = step;
-    step *= std::max<int64_t>(sizes[int(d)], 1);
-  }
-  // The borders, axis by axis: outer ones whole, inner ones only where the axes before them are inside.
-  char* corner = to;
-  Dims rest = sizes;
-  auto border = [&](char* at, int d, int64_t size) {
-    const int64_t kept = rest[d];
-    rest[d] = size;
-    fill(Array{at, from.dtype, ndim, rest.data(), strides.data()}, element);
-    rest[d] = kept;
-  };
-  for (int d = 0; d < ndim && grows; ++d) {
-    const int64_t first = std::max<int64_t>(before[d], 0), last = std::max<int64_t>(after[d], 0);
-    if (inner[d] <= 0) {
-      border(corner, d, sizes[d]);
-      break;
+  const int64_t width = sizes[last], step = from.strides[last];
+  const int64_t left = std::max<int64_t>(before[last], 0), right = std::max<int64_t>(after[last], 0);
+  const int64_t inner = std::max<int64_t>(width - left - right, 0);
+  parallel_for(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(width, 1)), [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      char* at = to + row * width * size;
+      const char* source = from.data - std::min<int64_t>(before[last], 0) * step;
+      bool inside = true;
+      for (int64_t d = last - 1, rest = row; d >= 0; --d) {
+        const int64_t place = rest % sizes[int(d)] - before[d];
+        rest /= sizes[int(d)];
+        inside = inside && place >= 0 && place < from.sizes[d];
+        source += place * from.strides[d];
+      }
+      if (!inside) {
+        fill_line(at, value, width);
+        continue;
+      }
+      fill_line(at, value, left);
+      if (step == size && inner >= 64) {
+        std::memcpy(at, source, size_t(inner * size));
+        at += inner * size;
+      } else if (step == size) {
+        for (int64_t j = 0; j < inner; ++j, at += size) store(at, load<Bits>(source + j * size));
+      } else {
+        for (int64_t j = 0; j < inner; ++j, at += size) store(at, load<Bits>(source + j * step));
+      }
+      fill_line(at, value, width - left - inner);
     }
-    if (first) border(corner, d, first);
-    if (last) border(corner + (sizes[d] - last) * strides[d], d, last);
-    corner += first * strides[d];
-    rest[d] = inner[d];
-  }
-  if (!inside) return;
-  const char* source = from.data;
-  for (int d = 0; d < ndim; ++d) source -= std::min<int64_t>(before[d], 0) * from.strides[d];
-  copy(Array{corner, from.dtype, ndim, inner.data(), strides.data()},
-       Array{const_cast<char*>(source), from.dtype, ndim, inner.data(), from.strides});
+  });
+}
+
+}  // namespace
+
+void pad(char* to, const Array& from, const int64_t* before, const int64_t* after, const void* element) {
+  for_item_size(item_size(from.dtype), [&](auto bits) {
+    using Bits = decltype(bits);
+    pad_rows<Bits>(to, from, before, after, load<Bits>(static_cast<const char*>(element)));
+  });
 }
 
 void triangle(char* to, const char* from, int64_t matrices, int64_t rows, int64_t columns, int64_t matrix_stride,

@@ -9,7 +9,6 @@
 namespace thixo {
 namespace {
 
-constexpr int64_t kInsertion = 24;
 constexpr int64_t kCached = 16384;  // entries
 constexpr int kDigit = 8;
 constexpr int kFirstDigit = 11;  // of a long row: sign, exponent and two bits of a float32
@@ -27,6 +26,45 @@ void insertion_sort(E* a, int64_t n) {
     for (; j > 0 && key_of(e) < key_of(a[j - 1]); --j) a[j] = a[j - 1];
     a[j] = e;
   }
+}
+
+// Two sorted runs of `half` and `n - half` entries into one, from both ends at once: no branch depends on the keys.
+template <class E>
+void merge_runs(const E* a, int64_t half, int64_t n, E* to) {
+  const E *left = a, *right = a + half, *left_end = a + half - 1, *right_end = a + n - 1;
+  if (half == n || key_of(*left_end) <= key_of(*right)) {
+    std::copy_n(a, n, to);
+    return;
+  }
+  // Equal halves (they differ by one at most) cannot run empty before the middle is reached from either end.
+  E *first = to, *last = to + n - 1;
+  for (int64_t i = 0; i < n / 2; ++i) {
+    const bool take_right = key_of(*right) < key_of(*left);
+    *first++ = take_right ? *right : *left;
+    right += take_right;
+    left += !take_right;
+    const bool take_left = key_of(*right_end) < key_of(*left_end);
+    *last-- = take_left ? *left_end : *right_end;
+    left_end -= take_left;
+    right_end -= !take_left;
+  }
+  if (n % 2) *first = left <= left_end ? *left : *right;
+}
+
+constexpr int64_t kMerged = 192;  // entries up to which merging is faster than counting digits
+
+template <class E>
+void merge_sort(E* a, E* b, int64_t n, bool into_b) {
+  if (n <= 8) {
+    insertion_sort(a, n);
+    if (into_b) std::copy_n(a, n, b);
+    return;
+  }
+  const int64_t half = n / 2;
+  merge_sort(a, b, half, !into_b);
+  merge_sort(a + half, b + half, n - half, !into_b);
+  if (into_b) merge_runs(a, half, n, b);
+  else merge_runs(b, half, n, a);
 }
 
 // From the last digit on.
@@ -73,11 +111,7 @@ void sort_cached(E* a, E* b, int64_t n, int bits, bool into_b) {
 
 template <class E>
 void radix_sort(E* a, E* b, int64_t n, int bits, bool into_b) {
-  if (n <= kInsertion) {
-    insertion_sort(a, n);
-    if (into_b) std::copy_n(a, n, b);
-    return;
-  }
+  if (n <= kMerged) return merge_sort(a, b, n, into_b);
   if (n <= kCached || bits <= kDigit) {
     if (n < int64_t(1) << 31) return sort_cached(a, b, n, bits, into_b);
   }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/types.h"
 #include "thread_pool.h"
@@ -121,6 +122,70 @@ void scan_block(typename F::Result* to, const typename F::In* from, int64_t n, c
   }
 }
 
+// float32 adds up in double, four elements at a time: what is carried waits for one addition a group. Besides, the sum
+// of the block itself is kept, from which the next block starts.
+using Doubles = double __attribute__((vector_size(16)));
+using Floats = float __attribute__((vector_size(8)));
+
+inline void scan_float_block(float* to, const float* from, int64_t n, double start, double& sum) {
+  Doubles carried = {start, start};
+  double own = -0.0;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const Doubles a = __builtin_convertvector(load<Floats>(reinterpret_cast<const char*>(from + i)), Doubles);
+    const Doubles b = __builtin_convertvector(load<Floats>(reinterpret_cast<const char*>(from + i + 2)), Doubles);
+    const Doubles nothing = {-0.0, -0.0};
+    const Doubles low = a + __builtin_shufflevector(nothing, a, 0, 2);    // a0, a0 + a1
+    const Doubles pair = b + __builtin_shufflevector(nothing, b, 0, 2);   // b0, b0 + b1
+    const Doubles high = pair + __builtin_shufflevector(low, low, 1, 1);  // with both of a
+    store(reinterpret_cast<char*>(to + i), __builtin_convertvector(carried + low, Floats));
+    store(reinterpret_cast<char*>(to + i + 2), __builtin_convertvector(carried + high, Floats));
+    const Doubles whole = __builtin_shufflevector(high, high, 1, 1);
+    carried = carried + whole;
+    own += whole[0];
+  }
+  double rest = carried[0];
+  for (; i < n; ++i) {
+    rest += double(from[i]);
+    own += double(from[i]);
+    to[i] = float(rest);
+  }
+  sum = own;
+}
+
+// The sum that scan_float_block gives, alone.
+inline double sum_float_block(const float* from, int64_t n) {
+  double own = -0.0;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    own += (double(from[i + 2]) + double(from[i + 3])) + (double(from[i]) + double(from[i + 1]));
+  for (; i < n; ++i) own += double(from[i]);
+  return own;
+}
+
+void scan_float_row(float* to, const float* from, int64_t n, bool on_threads) {
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  auto size = [n](int64_t b) { return std::min(kBlock, n - b * kBlock); };
+  if (!on_threads || get_num_threads() == 1) {
+    double carry = -0.0, sum;
+    for (int64_t b = 0; b < blocks; ++b) {
+      scan_float_block(to + b * kBlock, from + b * kBlock, size(b), carry, sum);
+      carry += sum;
+    }
+    return;
+  }
+  const std::unique_ptr<double[]> starts(new double[size_t(blocks)]);
+  parallel_for(blocks, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) starts[b] = sum_float_block(from + b * kBlock, size(b));
+  });
+  double carry = -0.0;
+  for (int64_t b = 0; b < blocks; ++b) carry += std::exchange(starts[b], carry);
+  parallel_for(blocks, 4, [&](int64_t begin, int64_t end) {
+    double sum;
+    for (int64_t b = begin; b < end; ++b) scan_float_block(to + b * kBlock, from + b * kBlock, size(b), starts[b], sum);
+  });
+}
+
 // A long row of sums: those of the chains first, then every chain from its start.
 template <class F>
 void scan_long_row(typename F::Result* to, const typename F::In* from, int64_t n, bool on_threads) {
@@ -199,6 +264,16 @@ void run(char* to, const char* from, ScanShape s) {
       const int64_t at = o * s.n * s.inner + first;
       scan_columns<F>(y + at, x + at, s.n, s.inner, columns);
     });
+  if constexpr (kReorders && std::is_same_v<typename F::In, float>) {
+    const bool long_rows = s.outer < 16 && s.n > 16 * kBlock;
+    if (long_rows) {
+      for (int64_t o = 0; o < s.outer; ++o) scan_float_row(y + o * s.n, x + o * s.n, s.n, true);
+      return;
+    }
+    return parallel_for(s.outer, std::max<int64_t>(1, kGrain / s.n), [&](int64_t begin, int64_t end) {
+      for (int64_t o = begin; o < end; ++o) scan_float_row(y + o * s.n, x + o * s.n, s.n, false);
+    });
+  }
   // Additions that may be grouped otherwise (integers, and float32 in double): long rows in blocks.
   const bool blocks = kReorders && s.n > kChain;
   if (blocks && s.outer < 16 && s.n > 16 * kBlock) {
@@ -261,11 +336,15 @@ void extreme(T* values, int64_t* places, const T* from, ScanShape s) {
       const T* x = from + start;
       T best = x[0];
       int64_t place = 0;
+      auto b = comparable(best);
       for (int64_t i = 0; i < s.n; ++i) {
-        const auto v = comparable(x[i]), b = comparable(best);
-        const bool better = (v != v) | ((b == b) & (greatest ? v >= b : v <= b));
-        best = better ? x[i] : best;
-        place = better ? i : place;
+        const auto v = comparable(x[i]);
+        // A branch: a new extreme is rare, or as common as can be foretold.
+        if (!(greatest ? v < b : v > b) && (v != v || b == b)) {
+          best = x[i];
+          b = v;
+          place = i;
+        }
         values[start + i] = best;
         places[start + i] = place;
       }
@@ -310,6 +389,30 @@ double log_add(double a, double b) {
   return a != a || b != b ? a + b : high + std::log1p(std::exp(low - high));
 }
 
+// As a greatest element and the sum of exponentials relative to it: enough for results that are no doubles.
+template <class T>
+void log_columns(T* y, const T* x, int64_t start, int64_t n, int64_t inner, int64_t columns) {
+  double high[16], sum[16];
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = start + i * inner;
+    for (int64_t j = 0; j < columns; ++j) {
+      const double v = convert<double>(x[at + j]);
+      if (i == 0) {
+        high[j] = v;
+        sum[j] = 1;
+      } else if (v == high[j]) {  // infinities too
+        sum[j] += 1;
+      } else if (v > high[j]) {
+        sum[j] = sum[j] * std::exp(high[j] - v) + 1;
+        high[j] = v;
+      } else {
+        sum[j] += std::exp(v - high[j]);
+      }
+      y[at + j] = convert<T>(high[j] + std::log(sum[j]));
+    }
+  }
+}
+
 }  // namespace
 
 void scan_logsumexp(char* to, const char* from, DType dtype, ScanShape s) {
@@ -319,6 +422,7 @@ void scan_logsumexp(char* to, const char* from, DType dtype, ScanShape s) {
       auto* y = reinterpret_cast<T*>(to);
       auto* x = reinterpret_cast<const T*>(from);
       for_columns(s, 16, [&](int64_t o, int64_t first, int64_t columns) {
+        if constexpr (sizeof(T) < 8) return log_columns(y, x, o * s.n * s.inner + first, s.n, s.inner, columns);
         double carried[16];
         for (int64_t i = 0; i < s.n; ++i) {
           const int64_t at = (o * s.n + i) * s.inner + first;

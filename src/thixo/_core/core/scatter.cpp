@@ -103,6 +103,12 @@ int merge(int count, int64_t* sizes, int64_t* to, int64_t* from) {
   return kept;
 }
 
+// Columns for each thread. Each is summed in the order of the indices, however many a thread has.
+int64_t share_of(int64_t columns) {
+  const int threads = get_num_threads();
+  return threads == 1 ? columns : std::max<int64_t>(64, (columns / threads + 16) / 16 * 16);
+}
+
 template <class Kind>
 void run_blocks(const Scatter& job, const int64_t* offsets, int64_t rows_before, int64_t block) {
   const int64_t n = job.places.count;
@@ -126,7 +132,7 @@ void run_blocks(const Scatter& job, const int64_t* offsets, int64_t rows_before,
     });
   }
   if (inner >= 128 && work > 32768) {  // columns
-    const int64_t columns = std::max<int64_t>(64, (inner / 8 + 15) / 16 * 16);
+    const int64_t columns = share_of(inner);
     return parallel_for(inner, columns, [&](int64_t begin, int64_t end) {
       for (int64_t i = 0; i < n; ++i)
         write_block<Kind>(job, job.to + offsets[i], job.from + i * job.from_place, inner, rows, begin, end);
@@ -180,19 +186,35 @@ bool scatter_blocks(const Scatter& given) {
 
 namespace {
 
-// to[index[j] * along + j * beside] from from[j], for destinations in [low, high) of the axis
+// to[index[j] * along + j * beside] from from[j], for destinations in [low, high) of the axis; false if an index is
+// beyond its size.
 template <class Kind>
-inline void scatter_row(char* to, const char* from, int64_t df, const char* index, int64_t di, int64_t along,
+inline bool scatter_row(char* to, const char* from, int64_t df, const char* index, int64_t di, int64_t along,
                         int64_t beside, int64_t n, int64_t low, int64_t high, int64_t size) {
+  constexpr int64_t to_item = sizeof(typename Kind::To), from_item = sizeof(typename Kind::From);
   if (di == 0 && beside != 0) {
     const int64_t at = load<int64_t>(index);
-    if (uint64_t(at) < uint64_t(size)) write_row<Kind>(to + at * along, beside, from, df, n);
-    return;
+    if (uint64_t(at) >= uint64_t(size)) return false;
+    write_row<Kind>(to + at * along, beside, from, df, n);
+    return true;
   }
-  for (int64_t j = 0; j < n; ++j) {
-    const int64_t at = load<int64_t>(index + j * di);
-    if (at >= low && at < high) Kind::one(to + at * along + j * beside, from + j * df);
-  }
+  const uint64_t span = uint64_t(high - low);
+  bool good = true;
+  auto walk = [&](auto index_step, auto from_step, auto along_step, auto beside_step) {
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t at = load<int64_t>(index + j * index_step);
+      if (uint64_t(at - low) < span) Kind::one(to + at * along_step + j * beside_step, from + j * from_step);
+      else good &= uint64_t(at) < uint64_t(size);
+    }
+  };
+  using Eight = std::integral_constant<int64_t, 8>;
+  using FromItem = std::integral_constant<int64_t, from_item>;
+  using ToItem = std::integral_constant<int64_t, to_item>;
+  using Zero = std::integral_constant<int64_t, 0>;
+  if (di == 8 && df == from_item && along == to_item && beside == 0) walk(Eight{}, FromItem{}, ToItem{}, Zero{});
+  else if (di == 8 && df == from_item && beside == to_item) walk(Eight{}, FromItem{}, along, ToItem{});
+  else walk(di, df, along, beside);
+  return good;
 }
 
 bool all_inside(const Array& index, int64_t size, int64_t rows, int64_t inner) {
@@ -215,30 +237,36 @@ bool all_inside(const Array& index, int64_t size, int64_t rows, int64_t inner) {
 }
 
 template <class Kind>
-void run_along(const Array& to, const Array& from, const Array& index, int axis, int64_t rows, int64_t inner) {
+bool run_along(const Array& to, const Array& from, const Array& index, int axis, int64_t rows, int64_t inner) {
   const int last = index.ndim - 1;
   const int64_t size = to.sizes[axis], along = to.strides[axis];
+  std::atomic<bool> good{true};
+  auto note = [&](bool fits) {
+    if (!fits) good.store(false, std::memory_order_relaxed);
+  };
   if (axis == last) {  // rows are apart from each other
     if (rows == 1) {
       const int shares = inner > 32768 && size > 64 ? std::min(get_num_threads(), 16) : 1;
       const int64_t share = (size + shares - 1) / shares;
-      return parallel_for(shares, 1, [&](int64_t begin, int64_t end) {
+      parallel_for(shares, 1, [&](int64_t begin, int64_t end) {
         for (int64_t s = begin; s < end; ++s)
-          scatter_row<Kind>(to.data, from.data, from.strides[last], index.data, index.strides[last], along, 0, inner,
-                            s * share, std::min(size, (s + 1) * share), size);
+          note(scatter_row<Kind>(to.data, from.data, from.strides[last], index.data, index.strides[last], along, 0, inner,
+                                 std::min(size, s * share), std::min(size, (s + 1) * share), size));
       });
+      return good;
     }
-    return parallel_for(rows, std::max<int64_t>(1, 16384 / inner), [&](int64_t begin, int64_t end) {
+    parallel_for(rows, std::max<int64_t>(1, 16384 / inner), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
-        scatter_row<Kind>(to.data + flat_offset(index.sizes, to.strides, last, row),
-                          from.data + flat_offset(index.sizes, from.strides, last, row), from.strides[last],
-                          index.data + flat_offset(index.sizes, index.strides, last, row), index.strides[last], along, 0,
-                          inner, 0, size, size);
+        note(scatter_row<Kind>(to.data + flat_offset(index.sizes, to.strides, last, row),
+                               from.data + flat_offset(index.sizes, from.strides, last, row), from.strides[last],
+                               index.data + flat_offset(index.sizes, index.strides, last, row), index.strides[last],
+                               along, 0, inner, 0, size, size));
     });
+    return good;
   }
   // Columns, and the axes other than `axis` before them, are apart from each other.
   const int64_t length = index.sizes[axis], planes = rows / length;
-  const int64_t width = planes >= 8 || inner <= 64 ? inner : std::max<int64_t>(64, (inner / 8 + 15) / 16 * 16);
+  const int64_t width = planes >= 8 || inner <= 64 ? inner : share_of(inner);
   const int64_t pieces = (inner + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, 16384 / (length * width));
   const int64_t beside = to.strides[last];
@@ -258,23 +286,26 @@ void run_along(const Array& to, const Array& from, const Array& index, int axis,
         picks += at * index.strides[d];
       }
       for (int64_t i = 0; i < length; ++i)
-        scatter_row<Kind>(target, source + i * from.strides[axis], from.strides[last], picks + i * index.strides[axis],
-                          index.strides[last], along, beside, n, 0, size, size);
+        note(scatter_row<Kind>(target, source + i * from.strides[axis], from.strides[last],
+                               picks + i * index.strides[axis], index.strides[last], along, beside, n, 0, size, size));
     }
   });
+  return good;
 }
 
 }  // namespace
 
-bool scatter_along(const Array& to, const Array& from, const Array& index, int axis, Write write) {
+bool scatter_along(const Array& to, const Array& from, const Array& index, int axis, Write write, bool check_first) {
   const int last = index.ndim - 1;
   const int64_t inner = index.sizes[last];
   int64_t rows = 1;
   for (int d = 0; d < last; ++d) rows *= index.sizes[d];
   if (rows == 0 || inner == 0) return true;
-  if (!all_inside(index, to.sizes[axis], rows, inner)) return false;
-  for_kind(write, from.dtype, [&](auto kind) { run_along<decltype(kind)>(to, from, index, axis, rows, inner); });
-  return true;
+  if (check_first && !all_inside(index, to.sizes[axis], rows, inner)) return false;
+  bool good = true;
+  for_kind(write, from.dtype,
+           [&](auto kind) { good = run_along<decltype(kind)>(to, from, index, axis, rows, inner); });
+  return good;
 }
 
 }  // namespace thixo

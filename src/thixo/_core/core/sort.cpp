@@ -96,8 +96,6 @@ void sort_long_row(const T* from, int64_t n, bool descending, Scratch<T>& s, T* 
   const int64_t pieces = (n + kPiece - 1) / kPiece;
   const std::unique_ptr<uint64_t[]> differing(new uint64_t[size_t(pieces)]);
   const std::unique_ptr<bool[]> clear(new bool[size_t(pieces)]);
-  using Bits = typename Key<T>::Bits;
-  const Bits turn = descending ? Bits(~Bits(0)) : Bits(0);
   Entry<T>* a = s.a.get();
   parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
@@ -112,7 +110,6 @@ void sort_long_row(const T* from, int64_t n, bool descending, Scratch<T>& s, T* 
     all |= differing[p] | (key_of(a[p * kPiece]) ^ key_of(a[0]));
     all_clear = all_clear && clear[p];
   }
-  (void)turn;
   if (all) radix_sort_on_threads(a, s.b.get(), n, bits_of(all), false);
   parallel_for(pieces, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
@@ -163,41 +160,56 @@ void keep_least(E* entries, int64_t count, int64_t k) {
   if (k < count) std::nth_element(entries, entries + k, entries + count);
 }
 
-// The k least entries of a row, in order, in `kept` (room for k + kSlack).
-constexpr int64_t kSlack = 512;
+// Whether a key below the limit is among kStep elements.
+constexpr int64_t kStep = 32;
+template <class T>
+inline bool any_below(const T* from, typename Key<T>::Bits turn, typename Key<T>::Bits limit) {
+  using Bits = typename Key<T>::Bits;
+  Bits any = 0;
+  for (int64_t j = 0; j < kStep; ++j) any |= Bits(Key<T>::of(from[j]) ^ turn) < limit ? Bits(~Bits(0)) : Bits(0);
+  return any != 0;
+}
+
+// The k least entries of a row, in order, in `kept` (room for 2 k + kSlack). Most elements are only compared with the
+// greatest key kept: one that is equal to it has a later place.
+constexpr int64_t kSlack = 64;
 template <class T>
 void top_row(const T* from, int64_t n, int64_t k, bool descending, Entry<T>* kept) {
   using Bits = typename Key<T>::Bits;
   const Bits turn = descending ? Bits(~Bits(0)) : Bits(0);
+  const bool in_order = k <= 32;  // kept sorted all the time; else put in order when there is no more room
+  const int64_t room = 2 * k + kSlack - kStep;
   int64_t count = 0, i = 0;
-  for (; i < n && i < k; ++i) kept[count++] = entry<T>(Key<T>::of(from[i]) ^ turn, i);
-  // Later entries matter only with a key below the greatest one kept: an equal one has a later place.
-  auto limit_of = [&] { return Bits(key_of(*std::max_element(kept, kept + k))); };
-  Bits limit = limit_of();
-  constexpr int64_t kStep = 16;
+  for (; i < k; ++i) kept[count++] = entry<T>(Key<T>::of(from[i]) ^ turn, i);
+  if (in_order) std::sort(kept, kept + k);
+  Bits limit = Bits(key_of(*std::max_element(kept, kept + k)));
   while (i < n) {
     const int64_t stop = std::min(n, i + kStep);
-    if (stop - i == kStep) {
-      bool any = false;
-      for (int64_t j = 0; j < kStep; ++j) any |= Bits(Key<T>::of(from[i + j]) ^ turn) < limit;
-      if (!any) {
-        i = stop;
-        continue;
-      }
+    if (stop - i == kStep && !any_below(from + i, turn, limit)) {
+      i = stop;
+      continue;
     }
     for (; i < stop; ++i) {
       const Bits key = Key<T>::of(from[i]) ^ turn;
       if (key >= limit) continue;
-      kept[count++] = entry<T>(key, i);
+      const Entry<T> e = entry<T>(key, i);
+      if (in_order) {
+        int64_t at = k - 1;
+        for (; at > 0 && e < kept[at - 1]; --at) kept[at] = kept[at - 1];
+        kept[at] = e;
+        limit = Bits(key_of(kept[k - 1]));
+      } else {
+        kept[count++] = e;
+      }
     }
-    if (count > k + kSlack - kStep) {
+    if (count > room) {
       keep_least(kept, count, k);
       count = k;
-      limit = limit_of();
+      limit = Bits(key_of(*std::max_element(kept, kept + k)));
     }
   }
   keep_least(kept, count, k);
-  std::sort(kept, kept + k);
+  if (!in_order) std::sort(kept, kept + k);
 }
 
 }  // namespace
@@ -210,7 +222,7 @@ void top_rows(const char* from, DType dtype, int64_t rows, int64_t n, int64_t k,
     auto* x = reinterpret_cast<const T*>(from);
     auto* y = reinterpret_cast<T*>(values);
     const bool all = k > 512 || 4 * k > n;
-    for_rows<T>(rows, n, all ? n : k + kSlack, all, [&](Scratch<T>& s, int64_t r) {
+    for_rows<T>(rows, n, all ? n : 2 * k + kSlack, all, [&](Scratch<T>& s, int64_t r) {
       const T* row = x + r * n;
       if (all) {
         uint64_t differing = 0;
@@ -231,6 +243,45 @@ void top_rows(const char* from, DType dtype, int64_t rows, int64_t n, int64_t k,
 
 // ---- one rank
 
+namespace {
+
+int64_t rank_of(Rank rank, int64_t given, int64_t n, int64_t numbers) {
+  if (rank == Rank::Given) return given;
+  if (rank == Rank::Median) return numbers < n ? numbers : (n - 1) / 2;
+  return std::max<int64_t>(numbers - 1, 0) / 2;
+}
+
+// In a long row: the leading bits of all keys are counted, and only those elements that share them with the wanted one
+// are looked at more closely.
+template <class T>
+int64_t place_in_long_row(const T* x, int64_t n, Rank rank, int64_t given) {
+  using Bits = typename Key<T>::Bits;
+  constexpr int kBits = sizeof(T) * 8, kLead = std::min(kBits, 12), kShift = kBits - kLead;
+  const std::unique_ptr<int64_t[]> counts(new int64_t[size_t(1) << kLead]());
+  int64_t nans = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const Bits key = Key<T>::of(x[i]);
+    nans += Key<T>::is_nan(key);
+    ++counts[key >> kShift];
+  }
+  int64_t at = rank_of(rank, given, n, n - nans);
+  int64_t lead = 0;
+  while (lead + 1 < int64_t(1) << kLead && at >= counts[lead]) at -= counts[lead++];
+  const int64_t size = counts[lead];
+  const std::unique_ptr<Entry<T>[]> entries(new Entry<T>[size_t(std::max<int64_t>(size, 1))]);
+  int64_t found = 0;
+  for (int64_t i = 0; i < n && found < size; ++i) {
+    const Bits key = Key<T>::of(x[i]);
+    if (int64_t(key >> kShift) == lead) entries[found++] = entry<T>(key, i);
+  }
+  at = std::min(at, found - 1);  // the row may have changed under other threads
+  if (at < 0) return 0;
+  std::nth_element(entries.get(), entries.get() + at, entries.get() + found);
+  return place_of(entries[at]);
+}
+
+}  // namespace
+
 void rank_rows(const char* from, DType dtype, int64_t rows, int64_t n, Rank rank, int64_t given, char* values,
                int64_t* places) {
   if (rows == 0 || n == 0) return;
@@ -238,7 +289,13 @@ void rank_rows(const char* from, DType dtype, int64_t rows, int64_t n, Rank rank
     check_length<T>(n);
     auto* x = reinterpret_cast<const T*>(from);
     auto* y = reinterpret_cast<T*>(values);
-    for_rows<T>(rows, n, n, false, [&](Scratch<T>& s, int64_t r) {
+    const bool is_long = n >= 16384;
+    for_rows<T>(rows, n, is_long ? 1 : n, false, [&](Scratch<T>& s, int64_t r) {
+      if (is_long) {
+        places[r] = place_in_long_row(x + r * n, n, rank, given);
+        y[r] = x[r * n + places[r]];
+        return;
+      }
       Entry<T>* entries = s.a.get();
       int64_t numbers = 0;
       for (int64_t i = 0; i < n; ++i) {
@@ -246,9 +303,7 @@ void rank_rows(const char* from, DType dtype, int64_t rows, int64_t n, Rank rank
         numbers += !Key<T>::is_nan(key);
         entries[i] = entry<T>(key, i);
       }
-      const int64_t at = rank == Rank::Given    ? given
-                         : rank == Rank::Median ? (numbers < n ? numbers : (n - 1) / 2)
-                                                : std::max<int64_t>(numbers - 1, 0) / 2;
+      const int64_t at = rank_of(rank, given, n, numbers);
       std::nth_element(entries, entries + at, entries + n);
       places[r] = place_of(entries[at]);
       y[r] = x[r * n + places[r]];
