@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <memory>
 
@@ -86,7 +87,15 @@ void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, 
   const int64_t block = after.total * item;
   if (block == item || (solid && (block == 8 || block == 16 || block == 4 || block == 2))) {
     return for_item_size(int(block), [&](auto bits) {
-      for (int64_t i = 0; i < n; ++i) store(to + i * int64_t(sizeof(bits)), load<decltype(bits)>(from + offsets[i]));
+      int64_t i = 0;
+      if constexpr (sizeof(bits) == 4) {  // two at a time: half as many writes
+        for (; i + 2 <= n; i += 2) {
+          const uint64_t low = load<uint32_t>(from + offsets[i]), high = load<uint32_t>(from + offsets[i + 1]);
+          const uint64_t both = std::endian::native == std::endian::little ? low | high << 32 : low << 32 | high;
+          store(to + i * 4, both);
+        }
+      }
+      for (; i < n; ++i) store(to + i * int64_t(sizeof(bits)), load<decltype(bits)>(from + offsets[i]));
     });
   }
   if (solid) {

@@ -62,6 +62,16 @@ inline void fill_line(char*& at, Bits value, int64_t n) {
   for (int64_t i = 0; i < n; ++i, at += sizeof(Bits)) store(at, value);
 }
 
+// At least 16 bytes: the last ones may be copied twice.
+inline void copy_line(char* to, const char* from, int64_t n) {
+  if (n > 512) {
+    std::memcpy(to, from, size_t(n));
+    return;
+  }
+  for (int64_t i = 0; i + 16 <= n; i += 16) std::memcpy(to + i, from + i, 16);
+  std::memcpy(to + n - 16, from + n - 16, 16);
+}
+
 template <class Bits>
 void pad_rows(char* to, const Array& from, const int64_t* before, const int64_t* after, Bits value) {
   const int last = from.ndim - 1;
@@ -76,26 +86,29 @@ void pad_rows(char* to, const Array& from, const int64_t* before, const int64_t*
   const int64_t left = std::max<int64_t>(before[last], 0), right = std::max<int64_t>(after[last], 0);
   const int64_t inner = std::max<int64_t>(width - left - right, 0);
   parallel_for(rows, std::max<int64_t>(1, 16384 / std::max<int64_t>(width, 1)), [&](int64_t begin, int64_t end) {
+    int64_t place[kMaxDims];  // of the row in the result
+    for (int64_t d = last - 1, rest = begin; d >= 0; --d) {
+      place[d] = rest % sizes[int(d)];
+      rest /= sizes[int(d)];
+    }
     for (int64_t row = begin; row < end; ++row) {
       char* at = to + row * width * size;
       const char* source = from.data - std::min<int64_t>(before[last], 0) * step;
       bool inside = true;
-      for (int64_t d = last - 1, rest = row; d >= 0; --d) {
-        const int64_t place = rest % sizes[int(d)] - before[d];
-        rest /= sizes[int(d)];
-        inside = inside && place >= 0 && place < from.sizes[d];
-        source += place * from.strides[d];
+      for (int d = 0; d < last; ++d) {
+        const int64_t own = place[d] - before[d];
+        inside = inside && own >= 0 && own < from.sizes[d];
+        source += own * from.strides[d];
       }
+      for (int d = last - 1; d >= 0 && ++place[d] == sizes[d]; --d) place[d] = 0;
       if (!inside) {
         fill_line(at, value, width);
         continue;
       }
       fill_line(at, value, left);
-      if (step == size && inner >= 64) {
-        std::memcpy(at, source, size_t(inner * size));
+      if (step == size && inner * size >= 16) {
+        copy_line(at, source, inner * size);
         at += inner * size;
-      } else if (step == size) {
-        for (int64_t j = 0; j < inner; ++j, at += size) store(at, load<Bits>(source + j * size));
       } else {
         for (int64_t j = 0; j < inner; ++j, at += size) store(at, load<Bits>(source + j * step));
       }

@@ -9,6 +9,10 @@
 #include "kernels/types.h"
 #include "thread_pool.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 namespace thixo {
 namespace {
 
@@ -127,19 +131,33 @@ void scan_block(typename F::Result* to, const typename F::In* from, int64_t n, c
 using Doubles = double __attribute__((vector_size(16)));
 using Floats = float __attribute__((vector_size(8)));
 
+inline Doubles widened(const float* x) {
+#if defined(__SSE2__)
+  return _mm_cvtps_pd(_mm_castpd_ps(_mm_load_sd(reinterpret_cast<const double*>(x))));
+#else
+  return __builtin_convertvector(load<Floats>(reinterpret_cast<const char*>(x)), Doubles);
+#endif
+}
+inline void store_four(float* to, Doubles low, Doubles high) {
+#if defined(__SSE2__)
+  _mm_storeu_ps(to, _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high)));
+#else
+  store(reinterpret_cast<char*>(to), __builtin_convertvector(low, Floats));
+  store(reinterpret_cast<char*>(to + 2), __builtin_convertvector(high, Floats));
+#endif
+}
+
 inline void scan_float_block(float* to, const float* from, int64_t n, double start, double& sum) {
   Doubles carried = {start, start};
   double own = -0.0;
   int64_t i = 0;
   for (; i + 4 <= n; i += 4) {
-    const Doubles a = __builtin_convertvector(load<Floats>(reinterpret_cast<const char*>(from + i)), Doubles);
-    const Doubles b = __builtin_convertvector(load<Floats>(reinterpret_cast<const char*>(from + i + 2)), Doubles);
+    const Doubles a = widened(from + i), b = widened(from + i + 2);
     const Doubles nothing = {-0.0, -0.0};
     const Doubles low = a + __builtin_shufflevector(nothing, a, 0, 2);    // a0, a0 + a1
     const Doubles pair = b + __builtin_shufflevector(nothing, b, 0, 2);   // b0, b0 + b1
     const Doubles high = pair + __builtin_shufflevector(low, low, 1, 1);  // with both of a
-    store(reinterpret_cast<char*>(to + i), __builtin_convertvector(carried + low, Floats));
-    store(reinterpret_cast<char*>(to + i + 2), __builtin_convertvector(carried + high, Floats));
+    store_four(to + i, carried + low, carried + high);
     const Doubles whole = __builtin_shufflevector(high, high, 1, 1);
     carried = carried + whole;
     own += whole[0];
