@@ -51,7 +51,8 @@ def install(folder: Path) -> None:
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     libraries = [*folder.glob("kernels-*.so"), *folder.glob("operators-*.so")]
     for built in [*libraries, folder / f"_native{suffix}"]:
-        target = ROOT / "src" / "thixo" / "_core" / built.name
+        target = ROOT / "src" / "thixo" / "_core" / ("lib" if built in libraries else "") / built.name
+        target.parent.mkdir(exist_ok=True)
         if target.exists() and target.stat().st_mtime >= built.stat().st_mtime:
             continue
         fresh = target.with_name(f".{built.name}.{os.getpid()}")

@@ -58,6 +58,9 @@ def main() -> None:
     shutil.copytree(ROOT / "src" / "thixo", package, ignore=ignored)
     module = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
     shutil.copyfile(BUILD / module, package / "_core" / module)
+    (package / "_core" / "lib").mkdir(exist_ok=True)
+    for kernels in BUILD.glob("kernels-*.so"):
+        shutil.copyfile(kernels, package / "_core" / "lib" / kernels.name)
     environment |= {
         "LD_PRELOAD": preloaded(compiler),
         "PYTHONPATH": str(package.parent),

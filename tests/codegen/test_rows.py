@@ -215,6 +215,30 @@ def test_a_value_that_stays_is_read_like_one_that_moves():
     np.testing.assert_allclose(made, (x * y[:, None]).sum(1), rtol=1e-6)
 
 
+def test_sums_over_rows():
+    b = Builder()
+    x, s = b.load(0, "f32"), b.load(1, "f32")
+    b.store(2, x * s)
+    b.store(3, x - b.reduce("max", x))
+    operands = (
+        Operand("f32"),
+        Operand("f32", "row"),
+        Operand("f32", "column", True),
+        Operand("f32", written=True),
+    )
+    kernel = Kernel(operands, tuple(b.instructions))
+    rng = np.random.default_rng(0)
+    for rows, columns in ((1, 1), (5, 37), (40, 130)):
+        x, s = rng.normal(size=(rows, 1, columns)), rng.normal(size=(rows, 1, 1))
+        arrays = [x.astype(np.float32), s.astype(np.float32), np.zeros((1, 1, columns), np.float32)]
+        arrays.append(np.zeros((rows, 1, columns), np.float32))
+        flat = [a.reshape(a.shape[0], -1).copy() for a in arrays]
+        interpret(kernel, flat)
+        run(kernel, arrays, (rows, 1, columns), "along", host())
+        np.testing.assert_allclose(arrays[2][0], flat[2], rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(arrays[3][:, 0], flat[3])
+
+
 def test_split_kernels_give_the_same():
     b = Builder()
     x, s = b.load(0, "f32"), b.load(1, "f32")
@@ -308,6 +332,26 @@ def test_first_of_equals_in_logical_order():
     assert tx.argmax(x).item() == 3 * 40 + 7
     assert tx.argmax(x.transpose(0, 1)).item() == 3 * 30 + 7
     assert tx.argmax(x.transpose(0, 1).contiguous().transpose(0, 1)).item() == 3 * 40 + 7
+
+
+def test_gradients_of_layer_norm_do_not_depend_on_threads():
+    rng = np.random.default_rng(4)
+    x, g = rng.normal(size=(2, 700, 131)).astype(np.float32)
+    w, b = rng.normal(size=(2, 131)).astype(np.float32)
+    before, found = tx.get_num_threads(), []
+    try:
+        for threads in (1, 2, 3, 7):
+            tx.set_num_threads(threads)
+            leaves = [tx.tensor(v).requires_grad_() for v in (x, w, b)]
+            y = tx.nn.functional.layer_norm(leaves[0], (131,), *leaves[1:])
+            found.append([v.numpy() for v in tx.autograd.grad(y, leaves, tx.tensor(g))])
+    finally:
+        tx.set_num_threads(before)
+    for other in found[1:]:
+        assert all(np.array_equal(a, c) for a, c in zip(found[0], other, strict=True))
+    h = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(found[0][1], (g * h).sum(0), rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(found[0][2], g.sum(0), rtol=1e-3, atol=1e-4)
 
 
 def test_norms_of_images_match_their_parts():

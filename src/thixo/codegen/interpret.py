@@ -47,6 +47,8 @@ def interpret(kernel: Kernel, arrays: Sequence[Array], columns: int | None = Non
                 target = arrays[at]
                 if kernel.operands[at].parts == 2:
                     target = target.imag if part else target.real
+                if kernel.operands[at].view == "column":  # the sum over all rows
+                    arguments = [np.broadcast_to(arguments[0], shape).sum(0, keepdims=True)]
                 target[...] = np.broadcast_to(arguments[0], target.shape).astype(target.dtype)
             elif one.op == "index":
                 value = np.broadcast_to(np.arange(shape[1]).astype(NUMPY[one.type]), shape)

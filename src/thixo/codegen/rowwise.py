@@ -18,12 +18,19 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from .builder import Builder, NotLowered, Value
-from .instructions import is_float
-from .kernel import Kernel, Operand
-from .scalars import KernelScalars, Pair, Scalar
+from thixo.codegen.builder import Builder, NotLowered, Value
+from thixo.codegen.instructions import is_float
+from thixo.codegen.kernel import Kernel, Operand
+from thixo.codegen.scalars import KernelScalars, Pair, Scalar
 
 NUMBER = "number"  # stands for an argument that is a number, passed when the kernel runs
+
+
+class ColumnSum:
+    """A result for each place along the row: the sum of a value over all rows."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
 
 
 class RowScalars(KernelScalars):
@@ -32,6 +39,10 @@ class RowScalars(KernelScalars):
     def __init__(self, builder: Builder, operands: list[Operand]) -> None:
         super().__init__(builder)
         self.operands = operands
+
+    def refuse(self, why: str) -> Any:
+        """There is no kernel for this; the operator runs another way."""
+        raise NotLowered(why)
 
     def reduce_sum(self, x: Scalar) -> Scalar:
         """The sum along the row; of integers and bool in 64 bits, which wrap."""
@@ -68,6 +79,10 @@ class RowScalars(KernelScalars):
     def reduce_all(self, x: Scalar) -> Value:
         """Whether none along the row is 0."""
         return self.b.reduce("and", self.truth(x))
+
+    def sum_over_rows(self, x: Value) -> ColumnSum:
+        """A result, and nothing else: the sum over all rows, for each place along them."""
+        return ColumnSum(x)
 
     def columns(self) -> Value:
         """How many places the row has; a number, which takes the type of what it meets."""
@@ -123,6 +138,11 @@ def lower_rows(declaration: Any, arguments: Sequence[Any], results: Sequence[str
         raise NotLowered(f"{len(made)} results where the operator has {len(results)}")
     varying = _varying(builder, operands)
     for value, dtype in zip(made, results, strict=True):
+        if isinstance(value, ColumnSum):
+            if dtype not in ("f32", "f64"):
+                raise NotLowered(f"sums over rows in {dtype}")
+            _store(builder, operands, Operand(dtype, "column", True), value.value)
+            continue
         first = value.re if isinstance(value, Pair) else value
         view = "full" if varying[first.number] else "row"
         _store(builder, operands, Operand(dtype, view, True), value)

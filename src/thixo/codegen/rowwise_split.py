@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .builder import Builder, Value
-from .instructions import Instruction
-from .kernel import Kernel, Operand
+from thixo.codegen.builder import Builder, Value
+from thixo.codegen.instructions import Instruction
+from thixo.codegen.kernel import Kernel, Operand
 
 
 class Split(NamedTuple):
@@ -87,8 +87,12 @@ def _cone(body: tuple[Instruction, ...], root: int, stop: bool = False) -> set[i
     return seen
 
 
-def _again(builder: Builder, one: Instruction, known: dict[int, Value], moved: dict[int, int]) -> Value:
+def _again(
+    builder: Builder, one: Instruction, known: dict[int, Value], moved: dict[int, int]
+) -> Value:
     attribute = one.attribute
     if one.op == "load":
         attribute = (moved[attribute[0]], attribute[1])
-    return builder.emit(one.op, *(known[a] for a in one.arguments), type=one.type, attribute=attribute)
+    return builder.emit(
+        one.op, *(known[a] for a in one.arguments), type=one.type, attribute=attribute
+    )

@@ -23,7 +23,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .llvm.target import Target
+    from thixo.codegen.llvm.target import Target
 
 # (name of a part, its module's text) for a target; every function a module defines can be found by its symbol.
 Parts = Callable[["Target"], Iterator[tuple[str, str]]]
@@ -35,9 +35,9 @@ def suppliers(operators: bool) -> list[Parts]:
         from thixo.capture import common
 
         return [common.parts]
-    from thixo.codegen.llvm import contract_parts
+    from thixo.codegen.llvm import contract_parts, window
 
-    return [contract_parts.parts]
+    return [contract_parts.parts, window.parts]
 
 
 def link(objects: list[Path], output: Path, linker: str) -> None:
@@ -88,7 +88,9 @@ def main() -> None:
     parser.add_argument("--target", required=True)
     parser.add_argument("--output", required=True, type=Path)
     parser.add_argument("--linker", default="c++", help="a compiler that can link")
-    parser.add_argument("--core", type=Path, help="the built extension module, for kernels of operators")
+    parser.add_argument(
+        "--core", type=Path, help="the built extension module, for kernels of operators"
+    )
     options = parser.parse_args()
     _with_core(options.core) if options.core else _without_core()
     from thixo.codegen.llvm.target import named

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 
-from thixo._core._native import Generator as Generator, Tensor as Tensor, _ValuesIndices, _WeightBias, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
+from thixo._core._native import Generator as Generator, Tensor as Tensor, _ValuesIndices, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
 from thixo.device import device as Device
 from thixo.dtype import DType as DType
 
@@ -79,8 +79,8 @@ def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """Transposed convolution of images."""
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | Sequence[_int] = 1, padding: _int | Sequence[_int] = 0, output_padding: _int | Sequence[_int] = 0, groups: _int = 1, dilation: _int | Sequence[_int] = 1, *, out: Tensor | None = None) -> Tensor:
     """Transposed convolution of volumes."""
-def convolve(input: Tensor, weight: Tensor, stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, *, out: Tensor | None = None) -> Tensor:
-    """Cross-correlation of a batch with a bank of kernels, the primitive beneath `conv1d` to `conv3d`."""
+def convolve(input: Tensor, weight: Tensor, stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Cross-correlation of a batch with a bank of kernels, and a bias: the primitive beneath `conv1d` to `conv3d`."""
 def convolve_transposed(input: Tensor, weight: Tensor, output_size: _int | Sequence[_int], stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, *, out: Tensor | None = None) -> Tensor:
     """The adjoint of `convolve` in its input: spreads each value over a kernel's footprint."""
 def convolve_weight(input: Tensor, output: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, *, out: Tensor | None = None) -> Tensor:
@@ -300,12 +300,8 @@ def softsign(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input / (1 + |input|)."""
 def standardize(input: Tensor, dim: _int | Sequence[_int], eps: _float = 1e-05, *, out: tuple[Tensor, ...] | None = None) -> _YMeanVar:
     """Values less their mean, over their standard deviation, along some axes; and both statistics."""
-def standardize_gradient(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, weight: Tensor | None, dim: _int | Sequence[_int], eps: _float, *, out: Tensor | None = None) -> Tensor:
-    """The gradient of `scaled_standardize` at its input."""
-def standardize_gradients(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, weight: Tensor | None, dim: _int | Sequence[_int], eps: _float, *, out: tuple[Tensor, ...] | None = None) -> _YSlopeTotal:
-    """`standardize_gradient` where weight is one for each row; and for each row the sums of grad * y0 and of grad."""
-def standardize_slopes(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, dim: _int | Sequence[_int], over: _int | Sequence[_int], eps: _float, *, out: tuple[Tensor, ...] | None = None) -> _WeightBias:
-    """The gradients of weight and bias of `scaled_standardize` where they differ along the row."""
+def standardize_gradients(grad: Tensor, input: Tensor, mean: Tensor | None, rstd: Tensor | None, weight: Tensor | None, dim: _int | Sequence[_int], by_row: _bool, eps: _float, *, out: tuple[Tensor, ...] | None = None) -> _YSlopeTotal:
+    """The gradient of `scaled_standardize` at its input; and sums of grad * y0 and of grad."""
 def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Hyperbolic tangent."""
 def tanh_(input: Tensor) -> Tensor:

@@ -140,7 +140,7 @@ def _column_bytes(channels: int, kernel: Any, places: Any, dtype: np.dtype) -> i
 
 
 class Convolve(Op):
-    """Cross-correlation of a batch with a bank of kernels, the primitive beneath `conv1d` to `conv3d`.
+    """Cross-correlation of a batch with a bank of kernels, and a bias: the primitive beneath `conv1d` to `conv3d`.
 
     >>> x, w = tx.ones(1, 1, 3), tx.ones(1, 1, 2)
     >>> tx.nn.functional.convolve(x, w, (1,), (0,), (1,), 1)
@@ -148,14 +148,15 @@ class Convolve(Op):
     """
 
     signature = (
-        "convolve(input, weight, stride: ints, padding: ints, dilation: ints, groups: int) -> y"
+        "convolve(input, weight, stride: ints, padding: ints, dilation: ints, groups: int, "
+        "bias: tensor? = None) -> y"
     )
     namespace = "nn.functional"
     dtypes = DTYPES
 
-    def infer(input, weight, stride, padding, dilation, groups):
+    def infer(input, weight, stride, padding, dilation, groups, bias):
         axes = weight.ndim - 2
-        check("convolve", axes, input, weight, None, groups, 0)
+        check("convolve", axes, input, weight, bias, groups, 0)
         _check_window("convolve", axes, stride, padding, dilation)
         sizes = tuple(
             map(output_size, input.shape[2:], weight.shape[2:], stride, padding, dilation)
@@ -163,7 +164,7 @@ class Convolve(Op):
         check_fits("convolve", input, weight, sizes)
         return Spec((input.shape[0], weight.shape[0], *sizes), input.dtype)
 
-    def kernel(input, weight, stride, padding, dilation, groups):
+    def kernel(input, weight, stride, padding, dilation, groups, bias):
         sizes = tuple(
             map(output_size, input.shape[2:], weight.shape[2:], stride, padding, dilation)
         )
@@ -175,6 +176,8 @@ class Convolve(Op):
         for part in _batches(len(input), _column_bytes(input.shape[1], taps, sizes, input.dtype)):
             columns = _columns(_padded(input[part], padding), taps, stride, dilation, groups)
             np.matmul(bank, columns, out=y[part])
+        if bias is not None:
+            y += bias.reshape(groups, -1, 1)
         return y.reshape(input.shape[0], weight.shape[0], *sizes)
 
     def vjp_input(g, input_type, weight, stride, padding, dilation, groups):
@@ -187,6 +190,9 @@ class Convolve(Op):
             input.conj(), g, tuple(weight_type.shape[2:]), stride, padding, dilation, groups
         )
 
+    def vjp_bias(g):
+        return g.sum((0, *range(2, g.ndim)))
+
     reference = slow.convolve
 
     def samples(s):
@@ -196,6 +202,7 @@ class Convolve(Op):
             s.real(2, 2, 4, 3, s.m + 2), s.real(2, 1, 2, 2, 3), (1, 2, 1), (0, 1, 1), (1, 1, 1), 2
         )
         yield Sample(s.real(0, 2, 5), s.real(3, 2, 2), (1,), (0,), (1,), 1)
+        yield Sample(s.real(s.n, 4, s.m + 2), s.real(6, 2, 3), (1,), (1,), (1,), 2, s.real(6))
 
     def bad(s):
         yield Bad(

@@ -47,8 +47,7 @@ def _conv(
         require(op, "padding", pads, 0)
     sizes = tuple(map(output_size, input.shape[2:], weight.shape[2:], stride, pads, dilation))
     check_fits(op, input, weight, sizes)
-    y = tx.nn.functional.convolve(input, weight, stride, pads, dilation, groups)
-    y = _with_bias(y, bias, axes)
+    y = tx.nn.functional.convolve(input, weight, stride, pads, dilation, groups, bias)
     return y.squeeze(0) if lone else y
 
 

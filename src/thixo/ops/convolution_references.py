@@ -23,7 +23,7 @@ def _correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return scipy.signal.correlate(a, np.conj(b), mode="valid", method="direct")
 
 
-def convolve(input, weight, stride, padding, dilation, groups):
+def convolve(input, weight, stride, padding, dilation, groups, bias=None):
     """The reference of the primitive `convolve`."""
     every = tuple(slice(None, None, s) for s in stride)
     x, w = _pad(input, padding), _spread(weight, dilation)
@@ -38,6 +38,8 @@ def convolve(input, weight, stride, padding, dilation, groups):
             for i in range(inner):
                 channel = x[n, o // outer * inner + i]
                 y[n, o] += _correlate(channel, w[o, i])[every]
+            if bias is not None:
+                y[n, o] += bias[o]
     return y
 
 

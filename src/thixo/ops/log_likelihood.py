@@ -3,7 +3,7 @@
 import numpy as np
 
 from thixo.dtype import FLOATS, bfloat16, float16, float32, int64
-from thixo.errors import IndexOutOfRange, ShapeError, describe
+from thixo.errors import DTypeError, IndexOutOfRange, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Op, Spec
 from thixo.ops.precision import widened
@@ -111,6 +111,11 @@ class LogLikelihoodGradient(Op):
 
     def infer(grad, input, target, lse, dim):
         shape = _infer("log_likelihood_gradient", input, target, dim)
+        if input.dtype is not grad.dtype:
+            raise DTypeError(
+                f"log_likelihood_gradient: grad is {describe(grad)}, input is {describe(input)}; they must be "
+                "of one dtype"
+            )
         for name, value in (("grad", grad), ("lse", lse)):
             if value is not None and tuple(value.shape) != shape:
                 raise ShapeError(

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from thixo.codegen.builder import NotLowered
 from thixo.dtype import FLOATS, bfloat16, float16, float32
 from thixo.errors import ShapeError, describe
 from thixo.ops import normalization_references as slow
@@ -37,16 +36,15 @@ def _check_broadcast(op: str, input: Any, **values: Any) -> None:
             )
 
 
-def _is_row_value(value: Any, ndim: int, dims: tuple[int, ...]) -> bool:
-    """Whether a value is the same along each row."""
+def _is_same_along(value: Any, ndim: int, dims: tuple[int, ...]) -> bool:
+    """Whether a value repeats along these axes of the input."""
     extra = ndim - value.ndim
     return all(d < extra or value.shape[d - extra] == 1 for d in dims)
 
 
-def _broadcast_dims(value: Any, input_shape: Any) -> tuple[int, ...]:
-    """Axes of the input along which a value repeats."""
-    extra = len(input_shape) - value.ndim
-    return tuple(d for d in range(len(input_shape)) if d < extra or value.shape[d - extra] == 1)
+def _summed(input: Any, dim: Any, by_row: bool) -> tuple[int, ...]:
+    dims = normalize_dims(dim, input.ndim, "standardize_gradients")
+    return dims if by_row else tuple(d for d in range(input.ndim) if d not in dims)
 
 
 class ScaledStandardize(Op):
@@ -97,31 +95,20 @@ class ScaledStandardize(Op):
         return y, mean, rstd, var
 
     def vjp(g_y, input, weight, bias_type, mean, rstd, dim, eps, needs):
+        # Sums of the right kind are summed further to smaller shapes by the engine; any other bias takes all of g.
         dims = normalize_dims(dim, input.ndim, "scaled_standardize")
-        F = tx.nn.functional
-        into_weight = into_bias = None
-        if weight is None or _is_row_value(weight, input.ndim, dims):
-            into_input, into_weight, into_bias = F.standardize_gradients(
-                g_y, input, mean, rstd, weight, dims, eps
-            )
-            if bias_type is not None and not _is_row_value(bias_type, input.ndim, dims):
-                into_bias = g_y
-        else:
-            into_input = None
-            if needs[0]:
-                into_input = F.standardize_gradient(g_y, input, mean, rstd, weight, dims, eps)
-            if needs[1] or needs[2]:
-                over = _broadcast_dims(weight, input.shape)
-                into_weight, into_bias = F.standardize_slopes(
-                    g_y, input, mean, rstd, dims, over, eps
-                )
-                if bias_type is not None and tuple(bias_type.shape) != tuple(weight.shape):
-                    into_bias = g_y
-        return (
-            into_input,
-            into_weight if weight is not None else None,
-            into_bias if bias_type is not None else None,
+        others = tuple(d for d in range(input.ndim) if d not in dims)
+        lead = bias_type if weight is None else weight
+        by_row = lead is None or not _is_same_along(lead, input.ndim, others)
+        over = dims if by_row else others
+        into_input, slope, total = tx.nn.functional.standardize_gradients(
+            g_y, input, mean, rstd, weight, dims, by_row, eps
         )
+        if weight is not None and not _is_same_along(weight, input.ndim, over):
+            slope = g_y * (widened(input) - mean) * rstd
+        if bias_type is not None and not _is_same_along(bias_type, input.ndim, over):
+            total = g_y
+        return into_input, None if weight is None else slope, None if bias_type is None else total
 
     def reference(input, weight, bias, dim, eps):
         y, mean, var = slow.standardize(input, dim, eps)
@@ -172,230 +159,99 @@ def _array_statistics(input: Any, mean: Any, rstd: Any, dims: tuple[int, ...], e
     return (input - mean) * rstd, rstd
 
 
-def _slow_statistics(input, dim, eps):
-    y, _, var = slow.standardize(input, dim, eps)
-    return y, (var + eps) ** -0.5
+class StandardizeGradients(Op):
+    """The gradient of `scaled_standardize` at its input; and sums of grad * y0 and of grad.
 
-
-def _check_grad(op: str, grad: Any, input: Any) -> None:
-    if tuple(grad.shape) != tuple(input.shape):
-        raise ShapeError(
-            f"{op}: grad is {describe(grad)}, input is {describe(input)}; needs one shape"
-        )
-
-
-def _second_order(g_y, g_slope, grad, h, rstd, weight, dims, count):
-    """Gradients at grad and input of P(weight * grad), and of slope = sum(grad h), for gradients g_y and g_slope.
-
-    Mean and deviation are functions of the input: their part is in its gradient.
-    """
-    u, grad = widened(g_y), widened(grad)
-    scale = 1 if weight is None else widened(weight)
-    c = grad * scale
-    back = _project(u, h, rstd, dims)
-    along_u, along_c = tx.sum(u * h, dims, True), tx.sum(c * h, dims, True)
-    inner = tx.sum(u * (c - tx.mean(c, dims, True)), dims, True)
-    value = rstd * (inner - along_u * along_c / count)
-    through_h = (rstd / count) * (u * along_c + c * along_u)
-    through_h = -through_h if g_slope is None else g_slope * grad - through_h
-    into_input = _project(through_h, h, rstd, dims) - rstd * h * (value / count)
-    return back * scale, into_input, None if weight is None else grad * back
-
-
-def _row_statistics(k, input, mean, rstd, eps):
-    if mean is None:
-        mean = k.reduce_sum(input) / k.columns()
-    if rstd is None:
-        rstd = 1.0 / k.sqrt(k.reduce_sum((input - mean) ** 2) / k.columns() + eps)
-    return (input - mean) * rstd, rstd
-
-
-def _slow_gradient(grad, input, weight, dim, eps):
-    dims = tuple(dim)
-    h, rstd = _slow_statistics(input, dims, eps)
-    c = grad if weight is None else grad * weight
-    n = int(np.prod([input.shape[d] for d in dims]))
-    first, second = (np.sum(v, axis=dims, keepdims=True) for v in (c, c * h))
-    return rstd / n * (n * c - first - h * second), h
-
-
-class StandardizeGradient(Op):
-    """The gradient of `scaled_standardize` at its input.
-
+    y0 is the standardized input before scale and shift. The sums go along each row (`by_row`, where weight is one
+    for each row) or over all rows (where it is one for each place): they are the gradients of weight and bias.
     `mean` and `rstd`, the input's own statistics, are computed where they are None.
 
     >>> x = tx.tensor([1.0, 3.0])
-    >>> tx.nn.functional.standardize_gradient(x, x, None, None, None, (0,), 0.0)
-    tensor([0., 0.])
-    """
-
-    signature = (
-        "standardize_gradient(grad, input, mean: tensor?, rstd: tensor?, weight: tensor?, dim: ints, "
-        "eps: float) -> y"
-    )
-    namespace = "nn.functional"
-    dtypes = FLOATS
-
-    def infer(grad, input, mean, rstd, weight, dim, eps):
-        _check_grad("standardize_gradient", grad, input)
-        _check_broadcast("standardize_gradient", input, mean=mean, rstd=rstd, weight=weight)
-        normalize_dims(dim, input.ndim, "standardize_gradient")
-        return Spec(tuple(input.shape), input.dtype)
-
-    def kernel(grad, input, mean, rstd, weight, dim, eps):
-        dims = normalize_dims(dim, input.ndim, "standardize_gradient")
-        count = input.dtype.type(max(1, numel(input.shape[d] for d in dims)))
-        h, rstd = _array_statistics(input, mean, rstd, dims, eps)
-        c = grad if weight is None else grad * weight.astype(input.dtype)
-        first = c.sum(axis=dims, keepdims=True) / count
-        second = (c * h).sum(axis=dims, keepdims=True) / count
-        return rstd * (c - first - h * second)
-
-    def rows(k, grad, input, mean, rstd, weight, eps):
-        h, rstd = _row_statistics(k, input, mean, rstd, eps)
-        c = grad if weight is None else grad * k.number(weight, input)
-        first, second = k.reduce_sum(c), k.reduce_sum(c * h)
-        return rstd * (c - first / k.columns() - h * (second / k.columns()))
-
-    def vjp(g, grad, input, mean, rstd, weight, dim, eps):
-        dims = normalize_dims(dim, input.ndim, "standardize_gradient")
-        h, rstd = _public_statistics(input, mean, rstd, dims, eps)
-        count = numel(input.shape[d] for d in dims)
-        into = _second_order(g, None, grad, h, rstd, weight, dims, count)
-        return into[0], into[1], None, None, into[2]
-
-    def reference(grad, input, mean, rstd, weight, dim, eps):
-        return _slow_gradient(grad, input, weight, dim, eps)[0]
-
-    def samples(s):
-        n, m = s.n, s.m
-        yield Sample(s.real(n, m), s.real(n, m), None, None, s.real(m), (1,), 0.1)
-        yield Sample(s.real(n, 3, m), s.real(n, 3, m), None, None, None, (0, 2), 0.1)
-        yield Sample(s.real(n, 3, m), s.real(n, 3, m), None, None, s.real(3, 1), (0, 2), 0.1)
-
-    def bad(s):
-        given = (s.real(2), s.real(2, 3), None, None, None, (1,), 0.1)
-        yield Bad(Sample(*given), ShapeError, "needs one shape")
-
-
-class StandardizeGradients(Op):
-    """`standardize_gradient` where weight is one for each row; and for each row the sums of grad * y0 and of grad.
-
-    y0 is the standardized input before scale and shift: the sums are the gradients of weight and bias.
-
-    >>> x = tx.tensor([1.0, 3.0])
-    >>> tx.nn.functional.standardize_gradients(x, x, None, None, None, (0,), 0.0)
+    >>> tx.nn.functional.standardize_gradients(x, x, None, None, None, (0,), True, 0.0)
     standardize_gradients(y=tensor([0., 0.]), slope=tensor([2.]), total=tensor([4.]))
     """
 
     signature = (
         "standardize_gradients(grad, input, mean: tensor?, rstd: tensor?, weight: tensor?, dim: ints, "
-        "eps: float) -> (y, slope, total)"
+        "by_row: bool, eps: float) -> (y, slope, total)"
     )
     namespace = "nn.functional"
     dtypes = FLOATS
 
-    def infer(grad, input, mean, rstd, weight, dim, eps):
+    def infer(grad, input, mean, rstd, weight, dim, by_row, eps):
         op = "standardize_gradients"
-        _check_grad(op, grad, input)
-        _check_broadcast(op, input, mean=mean, rstd=rstd, weight=weight)
-        dims = normalize_dims(dim, input.ndim, op)
-        if weight is not None and not _is_row_value(weight, input.ndim, dims):
+        if tuple(grad.shape) != tuple(input.shape):
             raise ShapeError(
-                f"{op}: weight is {describe(weight)}; it must have size 1 along dim {dims}"
+                f"{op}: grad is {describe(grad)}, input is {describe(input)}; needs one shape"
             )
-        each = Spec(*_statistic(input, dim, op))
+        _check_broadcast(op, input, mean=mean, rstd=rstd, weight=weight)
+        each = Spec(*_statistic(input, _summed(input, dim, by_row), op))
         return Spec(tuple(input.shape), input.dtype), each, each
 
-    def kernel(grad, input, mean, rstd, weight, dim, eps):
+    def kernel(grad, input, mean, rstd, weight, dim, by_row, eps):
         dims = normalize_dims(dim, input.ndim, "standardize_gradients")
+        over = _summed(input, dim, by_row)
         count = input.dtype.type(max(1, numel(input.shape[d] for d in dims)))
         h, rstd = _array_statistics(input, mean, rstd, dims, eps)
-        total, slope = grad.sum(axis=dims, keepdims=True), (grad * h).sum(axis=dims, keepdims=True)
-        scale = rstd if weight is None else rstd * weight.astype(input.dtype)
-        return scale * (grad - total / count - h * (slope / count)), slope, total
+        c = grad if weight is None else grad * weight.astype(input.dtype)
+        first = c.sum(axis=dims, keepdims=True) / count
+        second = (c * h).sum(axis=dims, keepdims=True) / count
+        slope, total = (v.sum(axis=over, keepdims=True) for v in (grad * h, grad))
+        return rstd * (c - first - h * second), slope, total
 
-    def rows(k, grad, input, mean, rstd, weight, eps):
-        h, rstd = _row_statistics(k, input, mean, rstd, eps)
-        slope, total = k.reduce_sum(grad * h), k.reduce_sum(grad)
-        scale = rstd if weight is None else rstd * k.number(weight, input)
-        return scale * (grad - total / k.columns() - h * (slope / k.columns())), slope, total
+    def rows(k, grad, input, mean, rstd, weight, by_row, eps):
+        if mean is None:
+            mean = k.reduce_sum(input) / k.columns()
+        if rstd is None:
+            rstd = 1.0 / k.sqrt(k.reduce_sum((input - mean) ** 2) / k.columns() + eps)
+        h = (input - mean) * rstd
+        weight = None if weight is None else k.number(weight, input)
+        if by_row:
+            slope, total = k.reduce_sum(grad * h), k.reduce_sum(grad)
+        else:
+            slope, total = k.sum_over_rows(grad * h), k.sum_over_rows(grad)
+        if by_row and (weight is None or k.is_uniform(weight)):
+            scale = rstd if weight is None else rstd * weight
+            return scale * (grad - total / k.columns() - h * (slope / k.columns())), slope, total
+        c = grad if weight is None else grad * weight
+        first, second = k.reduce_sum(c), k.reduce_sum(c * h)
+        return rstd * (c - first / k.columns() - h * (second / k.columns())), slope, total
 
     def vjp(g_y, g_slope, g_total, grad, input, mean, rstd, weight, dim, eps):
+        # Mean and deviation are functions of the input: their part is in its gradient.
         dims = normalize_dims(dim, input.ndim, "standardize_gradients")
         h, rstd = _public_statistics(input, mean, rstd, dims, eps)
         count = numel(input.shape[d] for d in dims)
-        into = _second_order(g_y, g_slope, grad, h, rstd, weight, dims, count)
-        return into[0] + g_slope * h + g_total, into[1], None, None, into[2]
+        u, grad = widened(g_y), widened(grad)
+        scale = 1 if weight is None else widened(weight)
+        c = grad * scale
+        back = _project(u, h, rstd, dims)
+        along_u, along_c = tx.sum(u * h, dims, True), tx.sum(c * h, dims, True)
+        inner = tx.sum(u * (c - tx.mean(c, dims, True)), dims, True)
+        value = rstd * (inner - along_u * along_c / count)
+        through_h = g_slope * grad - (rstd / count) * (u * along_c + c * along_u)
+        into_input = _project(through_h, h, rstd, dims) - rstd * h * (value / count)
+        into_grad = back * scale + g_slope * h + g_total
+        return into_grad, into_input, None, None, None if weight is None else grad * back
 
-    def reference(grad, input, mean, rstd, weight, dim, eps):
+    def reference(grad, input, mean, rstd, weight, dim, by_row, eps):
         dims = tuple(dim)
-        y, h = _slow_gradient(grad, input, weight, dim, eps)
-        return y, np.sum(grad * h, axis=dims, keepdims=True), np.sum(grad, axis=dims, keepdims=True)
+        h, _, var = slow.standardize(input, dims, eps)
+        c = grad if weight is None else grad * weight
+        n = int(np.prod([input.shape[d] for d in dims]))
+        first, second = (np.sum(v, axis=dims, keepdims=True) for v in (c, c * h))
+        y = (var + eps) ** -0.5 / n * (n * c - first - h * second)
+        over = dims if by_row else tuple(d for d in range(input.ndim) if d not in dims)
+        return y, *(np.sum(v, axis=over, keepdims=True) for v in (grad * h, grad))
 
     def samples(s):
         n, m = s.n, s.m
-        yield Sample(s.real(n, 3, m), s.real(n, 3, m), None, None, None, (0, 2), 0.1)
-        yield Sample(s.real(n, 3, m), s.real(n, 3, m), None, None, s.real(3, 1), (0, 2), 0.1)
+        yield Sample(s.real(n, 3, m), s.real(n, 3, m), None, None, None, (0, 2), True, 0.1)
+        yield Sample(s.real(n, 3, m), s.real(n, 3, m), None, None, s.real(3, 1), (0, 2), True, 0.1)
+        yield Sample(s.real(n, m), s.real(n, m), None, None, s.real(m), (1,), False, 0.1)
+        yield Sample(s.real(n, 3, m), s.real(n, 3, m), None, None, s.real(3, m), (1, 2), False, 0.1)
+        yield Sample(s.real(n, m), s.real(n, m), None, None, s.real(n, m), (1,), True, 0.1)
 
     def bad(s):
-        given = (s.real(2, 3), s.real(2, 3), None, None, s.real(3), (1,), 0.1)
-        yield Bad(Sample(*given), ShapeError, "must have size 1")
-
-
-class StandardizeSlopes(Op):
-    """The gradients of weight and bias of `scaled_standardize` where they differ along the row.
-
-    `dim` are the axes of a row, `over` those along which weight repeats: grad * y0 and grad are added up over
-    them. `mean` and `rstd`, the input's own statistics, are computed where they are None.
-
-    >>> x = tx.tensor([[1.0, 3.0]])
-    >>> tx.nn.functional.standardize_slopes(x, x, None, None, (1,), (0,), 0.0).weight
-    tensor([[-1.,  3.]])
-    """
-
-    signature = (
-        "standardize_slopes(grad, input, mean: tensor?, rstd: tensor?, dim: ints, over: ints, eps: float) "
-        "-> (weight, bias)"
-    )
-    namespace = "nn.functional"
-    dtypes = FLOATS
-
-    def infer(grad, input, mean, rstd, dim, over, eps):
-        _check_grad("standardize_slopes", grad, input)
-        _check_broadcast("standardize_slopes", input, mean=mean, rstd=rstd)
-        each = Spec(*_statistic(input, over, "standardize_slopes"))
-        return each, each
-
-    def kernel(grad, input, mean, rstd, dim, over, eps):
-        over = normalize_dims(over, input.ndim, "standardize_slopes")
-        dims = normalize_dims(dim, input.ndim, "standardize_slopes")
-        h, _ = _array_statistics(input, mean, rstd, dims, eps)
-        return (grad * h).sum(axis=over, keepdims=True), grad.sum(axis=over, keepdims=True)
-
-    def rows(k, grad, input, mean, rstd):
-        if mean is None or rstd is None:
-            raise NotLowered("statistics of other rows than these")
-        return k.reduce_sum(grad * ((input - mean) * rstd)), k.reduce_sum(grad)
-
-    def row_axes(grad, input, mean, rstd, dim, over, eps):
-        return normalize_dims(over, input.ndim, "standardize_slopes")
-
-    def vjp(g_weight, g_bias, grad, input, mean, rstd, dim, eps):
-        dims = normalize_dims(dim, input.ndim, "standardize_slopes")
-        h, rstd = _public_statistics(input, mean, rstd, dims, eps)
-        into_input = _project(g_weight * widened(grad), h, rstd, dims)
-        return g_weight * h + g_bias, into_input, None, None
-
-    def reference(grad, input, mean, rstd, dim, over, eps):
-        h, _ = _slow_statistics(input, dim, eps)
-        over = tuple(over)
-        return np.sum(grad * h, axis=over, keepdims=True), np.sum(grad, axis=over, keepdims=True)
-
-    def samples(s):
-        yield Sample(s.real(s.n, s.m), s.real(s.n, s.m), None, None, (1,), (0,), 0.1)
-        yield Sample(s.real(s.n, 3, s.m), s.real(s.n, 3, s.m), None, None, (1, 2), (0,), 0.1)
-
-    def bad(s):
-        given = (s.real(2), s.real(2, 3), None, None, (1,), (0,), 0.1)
+        given = (s.real(2), s.real(2, 3), None, None, None, (1,), True, 0.1)
         yield Bad(Sample(*given), ShapeError, "needs one shape")

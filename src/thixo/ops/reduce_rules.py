@@ -137,7 +137,9 @@ def place(g: Any, indices: Any, shape: Shape, dim: int, keepdim: bool) -> Any:
     return tx.scatter_sum(g, d, indices, tuple(shape))
 
 
-def share_ties(g: Any, x: Any, y: Any, dims: tuple[int, ...], keepdim: bool, largest: bool) -> Any:
+def share_ties(
+    g: Any, x: Any, y: Any, dims: tuple[int, ...], keepdim: bool, largest: bool = True
+) -> Any:
     """The gradient of an extreme value, in equal parts to all elements that attain it."""
     g, y = keep_axes(g, dims, keepdim), keep_axes(y, dims, keepdim)
     return tx.extreme_gradient(g, x, y, dims, largest)

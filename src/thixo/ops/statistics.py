@@ -32,6 +32,11 @@ def _options(op, dim, unbiased, correction):
         if unbiased is not None:
             raise ArgumentError(f"{op}: unbiased is given twice, as {dim} and {unbiased}")
         dim, unbiased = None, dim
+    several = isinstance(dim, tuple | list) and all(type(d) is int for d in dim)
+    if not (dim is None or isinstance(dim, int) or several):
+        raise ArgumentError(
+            f"{op}: dim must be an int or a sequence of ints or None, got {describe(dim)}"
+        )
     if unbiased is not None and not isinstance(unbiased, bool):
         raise ArgumentError(f"{op}: unbiased must be True or False, got {describe(unbiased)}")
     if unbiased is not None and correction is not None:

@@ -71,7 +71,7 @@ def _lowered(
 ) -> Kernel | None:
     try:
         return lower_pointwise(declaration, compute, others, values)
-    except NotLowered:
+    except (NotLowered, TypeError, ValueError, OverflowError):  # the last three: NumPy says what is wrong
         return None
 
 

@@ -272,12 +272,11 @@ bool run(Call& call, Outcomes& outcomes, Results& out) {
   const RowKernel& kernel = v.kernel;
   const int ndim = call.sizes.size();
   int64_t numel = 1, length = 1;
-  Dims kept = call.sizes;
+  Dims kept = call.sizes, along = call.sizes;
   for (int d = 0; d < ndim; ++d) {
     numel *= call.sizes[d];
-    if (!call.reduced[d]) continue;
-    length *= call.sizes[d];
-    kept[d] = 1;
+    (call.reduced[d] ? kept : along)[d] = 1;
+    if (call.reduced[d]) length *= call.sizes[d];
   }
   if (kernel.ordered && length > INT32_MAX) return false;
   RowOperand operands[kMaxRowOperands];
@@ -296,7 +295,10 @@ bool run(Call& call, Outcomes& outcomes, Results& out) {
     ++at;
   }
   for (const Outcome& o : outcomes) {
-    Ref<Tensor> made = empty(kernel.view[at] == RowView::Full ? call.sizes : kept, o.dtype);
+    const RowView view = kernel.view[at];
+    Ref<Tensor> made = view == RowView::Column && numel == 0
+                           ? zeros(along, o.dtype)
+                           : empty(view == RowView::Full ? call.sizes : view == RowView::Row ? kept : along, o.dtype);
     place(*made);
     out.push_back(made);
   }

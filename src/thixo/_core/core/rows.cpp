@@ -13,6 +13,7 @@ namespace {
 
 constexpr int64_t kGrain = 16384;  // elements that are worth a thread
 constexpr int64_t kBlock = 32768;  // places of a block, where few long rows are cut
+constexpr int64_t kSummedRows = 64;   // rows that add up one after the other where sums go over rows
 constexpr int64_t kPacked = 1 << 19;  // bytes that are packed at a time
 constexpr int64_t kPad = 64;       // places that a kept line has more than the row
 
@@ -71,7 +72,9 @@ bool plan_rows(RowNest& nest, const RowKernel& kernel, const RowOperand* operand
 
   const bool unit_kept = kept.ndim > 0 && kept.strides[kept.ndim - 1][lead] == item;
   const bool unit_along = along.ndim > 0 && along.strides[along.ndim - 1][lead] == item;
-  nest.layout = unit_kept && !unit_along ? RowLayout::Across : RowLayout::Along;
+  bool sums = false;  // over rows, which only lanes along the row can do
+  for (int k = 0; k < count; ++k) sums = sums || (kernel.written[k] && kernel.view[k] == RowView::Column);
+  nest.layout = unit_kept && !unit_along && !sums ? RowLayout::Across : RowLayout::Along;
   nest.outer = std::max(0, kept.ndim - 1);
   nest.outer_total = 1;
   for (int d = 0; d < nest.outer; ++d) {
@@ -109,7 +112,7 @@ bool plan_rows(RowNest& nest, const RowKernel& kernel, const RowOperand* operand
     } else if (rows) {
       fits = fits && to[0] == size;
     }
-    nest.packed[k] = !fits;
+    nest.packed[k] = !fits || (kernel.written[k] && view == RowView::Column);
   }
   return true;
 }
@@ -194,6 +197,48 @@ struct Packings {
   ~Packings() {
     for (Packing* p : made)
       if (p) p->~Packing();
+  }
+};
+
+// Results that are sums over rows. Each chunk of rows adds up its own; then they are added pairwise.
+struct ColumnSums {
+  int count = 0, operand[kMaxRowOperands];
+  DType dtype[kMaxRowOperands];
+  int64_t total = 0, chunks = 0;
+  Block block[kMaxRowOperands];
+
+  explicit ColumnSums(const RowKernel& kernel) {
+    for (int k = 0; k < kernel.count; ++k) {
+      if (!kernel.written[k] || kernel.view[k] != RowView::Column) continue;
+      dtype[count] = kernel.dtype[k];
+      operand[count++] = k;
+    }
+  }
+  size_t bytes(int i) const { return static_cast<size_t>(total) * item_size(dtype[i]); }
+  void make(int64_t places, int64_t tasks) {
+    total = places;
+    chunks = tasks;
+    for (int i = 0; i < count; ++i) block[i] = Block(bytes(i) * static_cast<size_t>(tasks));
+  }
+  void point(char** pointers, int64_t chunk) const {
+    for (int i = 0; i < count; ++i) {
+      pointers[operand[i]] = block[i].data + static_cast<size_t>(chunk) * bytes(i);
+      std::memset(pointers[operand[i]], 0, bytes(i));
+    }
+  }
+  template <class T>
+  void add_pairs(int i) {
+    T* at = reinterpret_cast<T*>(block[i].data);
+    for (int64_t step = 1; step < chunks; step *= 2)
+      for (int64_t c = 0; c + step < chunks; c += 2 * step)
+        for (int64_t j = 0; j < total; ++j) at[c * total + j] += at[(c + step) * total + j];
+  }
+  template <class Where>
+  void join(Where&& where) {
+    for (int i = 0; i < count; ++i) {
+      dtype[i] == DType::F64 ? add_pairs<double>(i) : add_pairs<float>(i);
+      if (bytes(i)) std::memcpy(where(operand[i]), block[i].data, bytes(i));
+    }
   }
 };
 
@@ -306,6 +351,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   const int64_t total = nest.segments * nest.columns;
   const bool across = nest.layout == RowLayout::Across;
   const int64_t lanes = 16;
+  ColumnSums sums(kernel);
   // Rows of one task. Each row is computed alone, so that the cut may follow the number of threads.
   int64_t chunk = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, total));
   if (across) {
@@ -316,9 +362,11 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   } else if (in_parts) {
     chunk = std::max(lanes, kPacked / std::max<int64_t>(1, total * packed_bytes) / lanes * lanes);
   }
+  if (sums.count) chunk = std::clamp<int64_t>(chunk, 16, kSummedRows);  // by sizes alone: each chunk has its own sums
   chunk = std::min(chunk, nest.rows);
   const int64_t chunks = (nest.rows + chunk - 1) / chunk;
-  const int64_t grain = in_parts ? 1 : std::max<int64_t>(1, kGrain / std::max<int64_t>(1, chunk * total));
+  sums.make(total, nest.outer_total * chunks);
+  const int64_t grain = in_parts || sums.count ? 1 : std::max<int64_t>(1, kGrain / std::max<int64_t>(1, chunk * total));
   const size_t scratch = static_cast<size_t>(kernel.slots) * static_cast<size_t>(total + kPad) * 8 *
                          static_cast<size_t>(across ? kernel.width : 1);
   parallel_for(nest.outer_total * chunks, grain, [&](int64_t begin, int64_t end) {
@@ -335,6 +383,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
         for (int k = 0; k < count; ++k) pointers[k] += index * nest.outer_strides[d][k];
       }
       const int64_t rows = std::min(nest.rows, last * chunk) - first * chunk;
+      sums.point(pointers, task);
       if (!in_parts) {
         loop(pointers, nest.strides, rows, nest.segments, nest.columns, block.data);
       } else {
@@ -355,6 +404,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
       task += last - first;
     }
   });
+  sums.join([&](int k) { return small.made[k]->block.data; });
   small.finish(kernel);
 }
 

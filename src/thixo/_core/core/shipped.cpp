@@ -40,7 +40,7 @@ void* open_library(const char* kind, const std::string& target) {
   if (!dladdr(reinterpret_cast<void*>(&shipped_target), &here) || !here.dli_fname) return nullptr;
   std::string path = here.dli_fname;
   const size_t slash = path.rfind('/');
-  path = (slash == std::string::npos ? "./" : path.substr(0, slash + 1)) + kind + target + ".so";
+  path = (slash == std::string::npos ? "./" : path.substr(0, slash + 1)) + "lib/" + kind + target + ".so";
   return dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
 #else
   (void)kind;

@@ -1,5 +1,5 @@
 // Kernels that were generated and compiled when Thixo was built (codegen/ship.py): shared libraries for each
-// kind of processor, kernels-<target>.so and operators-<target>.so, beside the file that this code is in.
+// kind of processor, kernels-<target>.so and operators-<target>.so, in the folder lib beside the file that this code is in.
 #pragma once
 #include <string>
 

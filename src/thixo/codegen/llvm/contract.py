@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .emit import Function, vector
-from .target import Target
+from thixo.codegen.llvm.emit import Function, vector
+from thixo.codegen.llvm.target import Target
 
 TYPES = {"f32": "float", "f64": "double", "f16": "half", "bf16": "bfloat"}
 BYTES = {"f32": 4, "f64": 8, "f16": 2, "bf16": 2}
@@ -99,7 +99,8 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
         for masked in (False, True):
             for vectors in range(1, tile.vectors + 1):
                 functions += [
-                    _case(tile, target, rows, vectors, masked, by_rows) for rows in range(1, tile.rows + 1)
+                    _case(tile, target, rows, vectors, masked, by_rows)
+                    for rows in range(1, tile.rows + 1)
                 ]
     shape = [tile.rows, tile.columns, tile.width, int(target.masks)]
     constants = "\n".join(
@@ -167,7 +168,9 @@ def _case(
         row = f.intrinsic("smax", "i64", f.min(turn, rows - 1), "0")
         for j in range(vectors):
             at = f.at(f.at("%C", f.mul(row, c_step)), j * tile.lanes * size)
-            f.call("llvm.prefetch.p0", "void", ("ptr", at), ("i32", "1"), ("i32", "3"), ("i32", "1"))
+            f.call(
+                "llvm.prefetch.p0", "void", ("ptr", at), ("i32", "1"), ("i32", "3"), ("i32", "1")
+            )
 
     def step(a_now: str, b_now: str) -> None:
         """One k: a row of B in registers, each element of A's column against it."""
@@ -192,7 +195,9 @@ def _case(
 
     def run(count: int) -> None:
         a_now, b_now = f.load("ptr", a), f.load("ptr", b)
-        if by_rows:  # so that it does not keep a pointer for each row either: there are not enough registers
+        if (
+            by_rows
+        ):  # so that it does not keep a pointer for each row either: there are not enough registers
             a_now = f.op(f'call ptr asm "", "=r,0"(ptr {a_now})')
         for _ in range(count):
             step(a_now, b_now)
@@ -250,7 +255,9 @@ def _store_partial(
     adds = f.compare("ne", "%add", 0)
     for i in range(rows):
         with f.loop(0, "%columns") as j:
-            value = f.load(tile.element, f.at(f.at(scratch, i * width, tile.element), j, tile.element))
+            value = f.load(
+                tile.element, f.at(f.at(scratch, i * width, tile.element), j, tile.element)
+            )
             to = f.at(c_rows[i], j, tile.element)
             total = f.op(f"fadd {tile.element} {f.load(tile.element, to)}, {value}")
             f.store(tile.element, f.choose(adds, tile.element, total, value), to)

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from .contract import PARAMETERS as TILE_PARAMETERS
-from .contract import tile_of
-from .contract_pack import PARAMETERS, transpose
-from .emit import Function, module
-from .target import Target
+from thixo.codegen.llvm.contract import PARAMETERS as TILE_PARAMETERS
+from thixo.codegen.llvm.contract import tile_of
+from thixo.codegen.llvm.contract_pack import PARAMETERS, transpose
+from thixo.codegen.llvm.emit import Function, module
+from thixo.codegen.llvm.target import Target
 
 _PAIRS = "<16 x i32>"  # 16 pairs: two consecutive k of 16 rows, or 32 consecutive k of one
 _UNROLL = 2
@@ -30,7 +30,11 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
         return
     tile = tile_of("f32", target)
     shape = f"@gemm_bf16_dot_shape = constant [3 x i64] [i64 {tile.rows}, i64 {tile.columns}, i64 {tile.width}]"
-    cases = [_dot_case(target, tile.rows, rows, vectors) for vectors in (1, 2) for rows in range(1, tile.rows + 1)]
+    cases = [
+        _dot_case(target, tile.rows, rows, vectors)
+        for vectors in (1, 2)
+        for rows in range(1, tile.rows + 1)
+    ]
     functions = [
         *cases,
         _dot_entry(target, tile.rows),
@@ -85,8 +89,12 @@ def _dot_packs(target: Target, which: str, groups: int) -> list[Function]:
     with along.loop(0, "%K", 2) as k:
         to = along.at("%panel", along.mul(along.op(f"lshr i64 {k}, 1"), width), "i32")
         for g in range(groups):
-            along.store(_PAIRS, _two_rows(along, k, str(16 * g), masks[g]), along.at(to, 16 * g, "i32"), 4)
-    across = Function(f"gemm_bf16_dot_pack_{which}_across", PARAMETERS, attributes=target.attributes)
+            along.store(
+                _PAIRS, _two_rows(along, k, str(16 * g), masks[g]), along.at(to, 16 * g, "i32"), 4
+            )
+    across = Function(
+        f"gemm_bf16_dot_pack_{which}_across", PARAMETERS, attributes=target.attributes
+    )
     units = across.div(across.add("%K", 1), 2)
     for g in range(groups):
         with across.loop(0, "%K", 32) as k:
@@ -137,7 +145,9 @@ def _dot_case(target: Target, most: int, rows: int, vectors: int) -> Function:
                 pairs = f.op(f"bitcast {_PAIRS} {one} to <32 x bfloat>")
                 for j in range(vectors):
                     old = f.load(vec, sums[i][j])
-                    new = f.call(dot, vec, (vec, old), ("<32 x bfloat>", pairs), ("<32 x bfloat>", across[j]))
+                    new = f.call(
+                        dot, vec, (vec, old), ("<32 x bfloat>", pairs), ("<32 x bfloat>", across[j])
+                    )
                     f.store(vec, new, sums[i][j])
             a_now, b_now = f.at(a_now, a_step), f.at(b_now, b_step)
         f.store("ptr", a_now, a)
@@ -157,9 +167,11 @@ def _dot_case(target: Target, most: int, rows: int, vectors: int) -> Function:
 # ---- tiles
 
 # Eight tiles of 16 rows of 64 bytes: 0 to 3 sums, 4 and 5 rows of A, 6 and 7 columns of B.
-_CONFIGURATION = "@gemm_bf16_amx_configuration = internal constant <{ i8, [15 x i8], [16 x i16], [16 x i8] }> <{ i8 1, [15 x i8] zeroinitializer, [16 x i16] [%s], [16 x i8] [%s] }>, align 64" % (  # noqa: UP031
-    ", ".join(f"i16 {64 if i < 8 else 0}" for i in range(16)),
-    ", ".join(f"i8 {16 if i < 8 else 0}" for i in range(16)),
+_ROW_BYTES = ", ".join(f"i16 {64 if i < 8 else 0}" for i in range(16))
+_ROWS = ", ".join(f"i8 {16 if i < 8 else 0}" for i in range(16))
+_CONFIGURATION = (
+    "@gemm_bf16_amx_configuration = internal constant <{ i8, [15 x i8], [16 x i16], [16 x i8] }> "
+    f"<{{ i8 1, [15 x i8] zeroinitializer, [16 x i16] [{_ROW_BYTES}], [16 x i8] [{_ROWS}] }}>, align 64"
 )
 
 
@@ -174,7 +186,11 @@ def _amx_ends(target: Target) -> list[Function]:
 
 def _tile(target: Target) -> Function:
     """32 by 32; K counts blocks of 32. C is read and written whole, for as many halves as there are."""
-    f = Function("gemm_bf16_amx_tile", TILE_PARAMETERS, attributes=_attributes(target, "amx-tile", "amx-bf16"))
+    f = Function(
+        "gemm_bf16_amx_tile",
+        TILE_PARAMETERS,
+        attributes=_attributes(target, "amx-tile", "amx-bf16"),
+    )
     stride = f.mul("%ldc", 4)
 
     def tile(name: str, number: int, *more: tuple[str, str]) -> None:
@@ -193,9 +209,13 @@ def _tile(target: Target) -> Function:
         with f.loop(0, "%K") as k:
             offset = f.mul(k, 2048)
             for i in range(tall):
-                tile("tileloadd64", 4 + i, ("ptr", f.at(f.at("%A", offset), 1024 * i)), ("i64", "64"))
+                tile(
+                    "tileloadd64", 4 + i, ("ptr", f.at(f.at("%A", offset), 1024 * i)), ("i64", "64")
+                )
             for j in range(wide):
-                tile("tileloadd64", 6 + j, ("ptr", f.at(f.at("%B", offset), 1024 * j)), ("i64", "64"))
+                tile(
+                    "tileloadd64", 6 + j, ("ptr", f.at(f.at("%B", offset), 1024 * j)), ("i64", "64")
+                )
             for i, j, _ in corners:
                 tile("tdpbf16ps", 2 * i + j, ("i8", str(4 + i)), ("i8", str(6 + j)))
         for i, j, at in corners:
@@ -239,8 +259,14 @@ def _amx_packs(target: Target) -> list[Function]:
         return [_one_run(f, k, first + i) for i in range(16)]
 
     return [
-        blocks("a_along", lambda f, k, to, first: store(f, transpose(f, pairs(f, k, first), "i32", 16), to)),
+        blocks(
+            "a_along",
+            lambda f, k, to, first: store(f, transpose(f, pairs(f, k, first), "i32", 16), to),
+        ),
         blocks("a_across", lambda f, k, to, first: store(f, runs(f, k, first), to)),
         blocks("b_along", lambda f, k, to, first: store(f, pairs(f, k, first), to)),
-        blocks("b_across", lambda f, k, to, first: store(f, transpose(f, runs(f, k, first), "i32", 16), to)),
+        blocks(
+            "b_across",
+            lambda f, k, to, first: store(f, transpose(f, runs(f, k, first), "i32", 16), to),
+        ),
     ]

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .contract import BYTES, TYPES
-from .emit import Function, vector
-from .target import Target
+from thixo.codegen.llvm.contract import BYTES, TYPES
+from thixo.codegen.llvm.emit import Function, vector
+from thixo.codegen.llvm.target import Target
 
 PARAMETERS = (
     ("ptr noalias readonly", "source"),
@@ -99,9 +99,7 @@ def pack_functions(
     ]
 
 
-def _along(
-    source: str, to: str, width: int, most: int, name: str, target: Target
-) -> Function:
+def _along(source: str, to: str, width: int, most: int, name: str, target: Target) -> Function:
     f = Function(name, PARAMETERS, attributes=target.attributes)
     lanes = target.lanes(BYTES[to])
     element, size = MEMORY[source], BYTES[source]
@@ -139,9 +137,13 @@ def _along(
 
             def masked(at: str, to_at: str) -> None:
                 for start, mask in zip(starts, masks, strict=True):
-                    value = f.masked_load(vector(element, lanes), f.at(at, start * size), mask, size)
+                    value = f.masked_load(
+                        vector(element, lanes), f.at(at, start * size), mask, size
+                    )
                     value = converted(f, source, to, value, lanes)
-                    f.store(vector(TYPES[to], lanes), value, f.at(to_at, start * BYTES[to]), BYTES[to])
+                    f.store(
+                        vector(TYPES[to], lanes), value, f.at(to_at, start * BYTES[to]), BYTES[to]
+                    )
 
             rows(masked)
         else:
@@ -149,9 +151,7 @@ def _along(
     return f
 
 
-def _across(
-    source: str, to: str, width: int, most: int, name: str, target: Target
-) -> Function:
+def _across(source: str, to: str, width: int, most: int, name: str, target: Target) -> Function:
     f = Function(name, PARAMETERS, attributes=target.attributes)
     lanes = target.lanes(BYTES[to])
     element, size = MEMORY[source], BYTES[source]

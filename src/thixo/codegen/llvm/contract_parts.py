@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import contract_bf16
-from .contract import tile_functions, tile_of
-from .contract_pack import finish_function, pack_functions
-from .contract_thin import thin_functions
-from .emit import module
-from .target import Target
+from thixo.codegen.llvm import contract_bf16
+from thixo.codegen.llvm.contract import tile_functions, tile_of
+from thixo.codegen.llvm.contract_pack import finish_function, pack_functions
+from thixo.codegen.llvm.contract_thin import thin_functions
+from thixo.codegen.llvm.emit import module
+from thixo.codegen.llvm.target import Target
 
 # What an element is computed in.
 COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
@@ -21,7 +21,9 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
         tile = tile_of(compute, target)
         functions = [
             *pack_functions(dtype, compute, tile.width, tile.rows, f"gemm_{dtype}_pack_a", target),
-            *pack_functions(dtype, compute, tile.columns, tile.columns, f"gemm_{dtype}_pack_b", target),
+            *pack_functions(
+                dtype, compute, tile.columns, tile.columns, f"gemm_{dtype}_pack_b", target
+            ),
             finish_function(compute, dtype, target),
             *thin_functions(dtype, target),
         ]

@@ -11,10 +11,10 @@ is float32 then.
 
 from __future__ import annotations
 
-from .contract import BYTES, TYPES
-from .contract_pack import MEMORY, converted, shuffle
-from .emit import Function, vector
-from .target import Target
+from thixo.codegen.llvm.contract import BYTES, TYPES
+from thixo.codegen.llvm.contract_pack import MEMORY, converted, shuffle
+from thixo.codegen.llvm.emit import Function, vector
+from thixo.codegen.llvm.target import Target
 
 AXPY_ROWS = 4
 
@@ -26,25 +26,27 @@ def thin_functions(dtype: str, target: Target) -> list[Function]:
 
 def _sums(f: Function, vectors: list[str], type: str, lanes: int) -> str:
     """The sum of each of a few vectors (a power of two), in the lanes of one: a fixed tree."""
-    while lanes > 1:
+    parts = width = lanes  # of each sum; of the vectors
+    while parts > 1:
         if len(vectors) > 1:
             pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
-            width = lanes
+            made = width
         else:
-            pairs = [(vectors[0], "poison")]
-            width = lanes // 2
-        added = []
+            pairs, made = [(vectors[0], "poison")], width // 2
+        vectors = []
         for a, b in pairs:
             even, odd = (
-                shuffle(f, vector(type, lanes), a, b, [2 * i + part for i in range(width)])
+                shuffle(f, vector(type, width), a, b, [2 * i + part for i in range(made)])
                 for part in (0, 1)
             )
-            added.append(f.op(f"fadd {vector(type, width)} {even}, {odd}"))
-        single = len(vectors) == 1
-        vectors = added
-        lanes = width if single else lanes
-        if lanes == _COLUMNS and len(vectors) == 1:
-            break
+            vectors.append(f.op(f"fadd {vector(type, made)} {even}, {odd}"))
+        parts, width = parts // 2, made
+    while len(vectors) > 1:  # short vectors, side by side
+        vectors = [
+            shuffle(f, vector(type, width), a, b, list(range(2 * width)))
+            for a, b in zip(vectors[::2], vectors[1::2], strict=True)
+        ]
+        width *= 2
     return vectors[0]
 
 
@@ -126,7 +128,9 @@ def _dots_case(dtype: str, compute: str, target: Target, rows: int) -> Function:
         four = vector(TYPES[compute], _COLUMNS)
         made = f.variable(four, _sums(f, totals, TYPES[compute], lanes))
         for n in range(_COLUMNS):
-            value = f.variable(TYPES[compute], f.op(f"extractelement {four} {f.load(four, made)}, i64 {n}"))
+            value = f.variable(
+                TYPES[compute], f.op(f"extractelement {four} {f.load(four, made)}, i64 {n}")
+            )
             if not masks_fit:
                 with f.loop(most, "%K") as k:
                     pair = [
@@ -164,7 +168,9 @@ def _axpys_case(dtype: str, compute: str, target: Target, rows: int) -> Function
     lanes = target.lanes(BYTES[compute])
     element, size = MEMORY[dtype], BYTES[dtype]
     kind, wide_size = TYPES[compute], BYTES[compute]
-    deep = {1: 8, 2: 8, 3: 4, 4: 4}[rows] if target.registers == 32 else {1: 8, 2: 4, 3: 2, 4: 2}[rows]
+    deep = (
+        {1: 8, 2: 8, 3: 4, 4: 4}[rows] if target.registers == 32 else {1: 8, 2: 4, 3: 2, 4: 2}[rows]
+    )
     masks_fit = target.masks and (size >= 4 or target.vector_bytes == 64)
     many = f.op(f"and i64 %count, {-lanes}")
     rest = f.sub("%count", many)
@@ -178,7 +184,9 @@ def _axpys_case(dtype: str, compute: str, target: Target, rows: int) -> Function
             factors.append([])
             for u in range(depth):
                 place = f.add(f.mul("%x_row", i), f.mul("%x_k", f.add(k, u)))
-                x = converted(f, dtype, compute, f.load(element, f.at("%X", place, element), size), 1)
+                x = converted(
+                    f, dtype, compute, f.load(element, f.at("%X", place, element), size), 1
+                )
                 factors[-1].append(x)
         below = [f.at("%B", f.mul(f.add(k, u), "%b_k"), element) for u in range(depth)]
         y_rows = [f.at("%Y", f.mul("%y_row", i), kind) for i in range(rows)]
@@ -189,7 +197,11 @@ def _axpys_case(dtype: str, compute: str, target: Target, rows: int) -> Function
             places = [f.at(y, n, kind) for y in y_rows]
             totals = []
             for place in places:
-                old = f.masked_load(wide, place, mask, wide_size) if mask else f.load(wide, place, wide_size)
+                old = (
+                    f.masked_load(wide, place, mask, wide_size)
+                    if mask
+                    else f.load(wide, place, wide_size)
+                )
                 zero = "zeroinitializer" if lanes > 1 else "0.0"
                 totals.append(f.op(f"select i1 {starts}, {wide} {zero}, {wide} {old}"))
             for u in range(depth):

@@ -4,18 +4,20 @@
 
 A row is `segments` stretches of `columns` places. An operand has three strides in bytes: from row to row, from
 segment to segment, from place to place. Here the last is the element's size, or 0 for what is read; other
-operands (`row`, `one`) may have any. `scratch` has room for `scratch_bytes`.
+operands (`row`, `one`) may have any. What is stored in a `column` operand is added to what is there: the caller makes
+it zero first. `scratch` has room for the lines that `slots_of` counts.
 """
 
 from __future__ import annotations
 
-from ..builder import NotLowered
-from ..kernel import Kernel, Operand
-from .emit import Function, module, vector
-from .lanes import MEMORY, REGISTER, Lanes
-from .rows_reduce import Accumulator, Tree, across_lanes, exact_factors
-from .rows_stages import Stages, Walk, stages
-from .target import Target
+from thixo.codegen.builder import NotLowered
+from thixo.codegen.instructions import Instruction
+from thixo.codegen.kernel import Kernel, Operand
+from thixo.codegen.llvm.emit import Function, module, vector
+from thixo.codegen.llvm.lanes import MEMORY, REGISTER, Lanes
+from thixo.codegen.llvm.rows_reduce import Accumulator, Tree, across_lanes, exact_factors
+from thixo.codegen.llvm.rows_stages import Stages, Walk, stages
+from thixo.codegen.llvm.target import Target
 
 STEPS = 16  # vectors that one accumulator adds up in a leaf
 PAD = 64  # places that a kept line has more than the row
@@ -79,18 +81,27 @@ class _Along:
         self.bases, self.strides, self.lines = [], [], []
         for i, operand in enumerate(operands):
             self.bases.append(f.load("ptr", f.at("%pointers", 8 * i), 8))
-            self.strides.append([f.load("i64", f.at("%strides", 8 * (3 * i + d)), 8) for d in range(3)])
+            self.strides.append(
+                [f.load("i64", f.at("%strides", 8 * (3 * i + d)), 8) for d in range(3)]
+            )
             reads = not operand.written and operand.view in ("full", "column")
             element = vector(MEMORY[operand.dtype], operand.parts)
-            self.lines.append(f.variable(f"[{self.count * self.most} x {element}]") if reads else "")
+            self.lines.append(
+                f.variable(f"[{self.count * self.most} x {element}]") if reads else ""
+            )
         # An operand that stays where it is has the mask 0: its offsets vanish.
         self.moving = [f.op(f"sext i1 {f.compare('ne', s[2], 0)} to i64") for s in self.strides]
         self.total = f.mul("%segments", "%columns")
         room = f.mul(f.add(self.total, PAD), 8)
         slots = [v for v in self.plan.kept if v not in self.plan.places]
-        self.slots = {v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)}
+        self.slots = {
+            v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)
+        }
         with f.loop(0, "%rows") as row:
-            self.rows = [f.at(base, f.mul(row, s[0])) for base, s in zip(self.bases, self.strides, strict=True)]
+            self.rows = [
+                f.at(base, f.mul(row, s[0]))
+                for base, s in zip(self.bases, self.strides, strict=True)
+            ]
             self.define(self.plan.before)
             for walk in self.plan.walks:
                 self.walk(walk)
@@ -163,7 +174,11 @@ class _Along:
         f = self.f
         self.first = f.mul(segment, "%columns")
         self.places: list[str] = []
-        used = {self.kernel.body[v].attribute[0] for v in walk.computed if self.kernel.body[v].op == "load"}
+        used = {
+            self.kernel.body[v].attribute[0]
+            for v in walk.computed
+            if self.kernel.body[v].op == "load"
+        }
         for i, operand in enumerate(self.kernel.operands):
             if operand.view not in ("full", "column"):
                 self.places.append("")
@@ -174,13 +189,20 @@ class _Along:
                 continue
             place = f.variable("ptr", pointer, align=8)
             element = vector(MEMORY[operand.dtype], operand.parts)
-            with f.when(f.compare("eq", self.strides[i][2], 0)), f.loop(0, self.count * self.most) as n:
+            with (
+                f.when(f.compare("eq", self.strides[i][2], 0)),
+                f.loop(0, self.count * self.most) as n,
+            ):
                 one = f.load(element, pointer, operand.bytes // operand.parts)
-                f.store(element, one, f.at(self.lines[i], n, element), operand.bytes // operand.parts)
+                f.store(
+                    element, one, f.at(self.lines[i], n, element), operand.bytes // operand.parts
+                )
                 f.store("ptr", self.lines[i], place)
             self.places.append(f.load("ptr", place))
 
-    def stretch(self, walk: Walk, sums: list[Accumulator], copies: int, start: str, stop: str) -> None:
+    def stretch(
+        self, walk: Walk, sums: list[Accumulator], copies: int, start: str, stop: str
+    ) -> None:
         """Places from start to stop: several vectors at a time, then single ones, then what is left."""
         f, count = self.f, self.count
         length = f.sub(stop, start)
@@ -211,7 +233,13 @@ class _Along:
         return f.at(f.at(base, offset), skip * operand.bytes)
 
     def body(
-        self, lanes: Lanes, walk: Walk, sums: list[Accumulator], i: str, copy: int, left: str | None = None
+        self,
+        lanes: Lanes,
+        walk: Walk,
+        sums: list[Accumulator],
+        i: str,
+        copy: int,
+        left: str | None = None,
     ) -> None:
         """All instructions of the walk once, for the places from i on; `left` of them, if given."""
         f, body, operands = self.f, self.kernel.body, self.kernel.operands
@@ -237,7 +265,9 @@ class _Along:
             elif one.op == "index":
                 values[v] = self.index(lanes, one.type, i, skip)
             else:
-                values[v] = lanes.run(one, [body[a].type for a in one.arguments], [value(a) for a in one.arguments])
+                values[v] = lanes.run(
+                    one, [body[a].type for a in one.arguments], [value(a) for a in one.arguments]
+                )
             if v in walk.kept:
                 operand, place = self.kept(v, i, skip)
                 lanes.store(operand, [values[v]], place, left)
@@ -257,13 +287,22 @@ class _Along:
             parts[part] = value(body[v].arguments[0])
             if all(parts):
                 place = self.address(self.places[at], operands[at], None, i, skip)
+                if operands[at].view == "column":  # added to what the rows before gave
+                    so_far = lanes.load(operands[at], place, left)
+                    add = Instruction("add", operands[at].register, (0, 1))
+                    parts = [
+                        lanes.run(add, (add.type,) * 2, pair)
+                        for pair in zip(so_far, parts, strict=True)
+                    ]
                 lanes.store(operands[at], parts, place, left)
 
     def kept(self, v: int, i: str, skip: int) -> tuple[Operand, str]:
         """Where a value that was put aside is."""
         if v in self.plan.places:
             at = self.plan.places[v]
-            return self.kernel.operands[at], self.address(self.places[at], self.kernel.operands[at], None, i, skip)
+            return self.kernel.operands[at], self.address(
+                self.places[at], self.kernel.operands[at], None, i, skip
+            )
         operand = Operand(self.kernel.body[v].type)
         return operand, self.address(self.slots[v], operand, None, self.f.add(self.first, i), skip)
 
@@ -276,4 +315,6 @@ class _Along:
         if lanes.count == 1:
             return first
         splat = f.splat(REGISTER[type], first, lanes.count)
-        return f.op(f"add {lanes.type(type)} {splat}, {f.lane_numbers(REGISTER[type], lanes.count)}")
+        return f.op(
+            f"add {lanes.type(type)} {splat}, {f.lane_numbers(REGISTER[type], lanes.count)}"
+        )

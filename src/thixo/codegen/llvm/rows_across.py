@@ -7,13 +7,14 @@ taken at a time, so that each step along the rows reads neighbouring memory.
 
 from __future__ import annotations
 
-from ..kernel import Kernel, Operand
-from .emit import Function, module
-from .lanes import MEMORY, REGISTER, Lanes
-from .rows import PAD, PARAMETERS, lanes_of, prepare
-from .rows_reduce import Accumulator, Tree, exact_factors
-from .rows_stages import Stages, Walk
-from .target import Target
+from thixo.codegen.builder import NotLowered
+from thixo.codegen.kernel import Kernel, Operand
+from thixo.codegen.llvm.emit import Function, module
+from thixo.codegen.llvm.lanes import MEMORY, REGISTER, Lanes
+from thixo.codegen.llvm.rows import PAD, PARAMETERS, lanes_of, prepare
+from thixo.codegen.llvm.rows_reduce import Accumulator, Tree, exact_factors
+from thixo.codegen.llvm.rows_stages import Stages, Walk
+from thixo.codegen.llvm.target import Target
 
 LEAF = 16  # places that one accumulator adds up before the sum goes into the tree
 AHEAD = 8  # places between what is computed and what is fetched into the cache
@@ -34,6 +35,8 @@ def width_of(kernel: Kernel, target: Target) -> int:
 
 def across(kernel: Kernel, name: str, target: Target) -> str:
     """The text of a module with this one function."""
+    if any(o.written and o.view == "column" for o in kernel.operands):
+        raise NotLowered("sums over rows where each lane is a row")
     f = Function(name, PARAMETERS, attributes=target.attributes)
     plan = prepare(kernel)
     count, groups = lanes_of(plan, target), groups_of(plan)
@@ -58,7 +61,15 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
 class _Block:
     """`groups` vectors of rows."""
 
-    def __init__(self, plan: Stages, f: Function, lanes: Lanes, groups: int, width: int, left: str | None = None) -> None:
+    def __init__(
+        self,
+        plan: Stages,
+        f: Function,
+        lanes: Lanes,
+        groups: int,
+        width: int,
+        left: str | None = None,
+    ) -> None:
         self.plan, self.kernel, self.f, self.lanes = plan, plan.kernel, f, lanes
         self.groups, self.width, self.left = groups, width, left
         self.values: dict[int, list[str]] = {}  # uniform ones: a vector for each group
@@ -69,13 +80,17 @@ class _Block:
         self.rows, self.strides = [], []
         for i, operand in enumerate(self.kernel.operands):
             base = f.load("ptr", f.at("%pointers", 8 * i), 8)
-            self.strides.append([f.load("i64", f.at("%strides", 8 * (3 * i + d)), 8) for d in range(3)])
+            self.strides.append(
+                [f.load("i64", f.at("%strides", 8 * (3 * i + d)), 8) for d in range(3)]
+            )
             moves = operand.view in ("full", "row")
             self.rows.append(f.at(base, f.mul(row, operand.bytes)) if moves else base)
         self.total = f.mul("%segments", "%columns")
         room = f.mul(f.add(self.total, PAD), 8 * self.width)
         slots = [v for v in self.plan.kept if v not in self.plan.places]
-        self.slots = {v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)}
+        self.slots = {
+            v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)
+        }
         self.define(self.plan.before)
         for walk in self.plan.walks:
             self.walk(walk)
@@ -90,12 +105,17 @@ class _Block:
     def _load(self, operand: Operand, pointer: str) -> list[list[str]]:
         """Neighbouring elements: the parts of each group."""
         step = self.lanes.count * operand.bytes
-        return [self.lanes.load(operand, self.f.at(pointer, g * step), self.left) for g in range(self.groups)]
+        return [
+            self.lanes.load(operand, self.f.at(pointer, g * step), self.left)
+            for g in range(self.groups)
+        ]
 
     def _store(self, operand: Operand, parts: list[list[str]], pointer: str) -> None:
         step = self.lanes.count * operand.bytes
         for g in range(self.groups):
-            self.lanes.store(operand, [p[g] for p in parts], self.f.at(pointer, g * step), self.left)
+            self.lanes.store(
+                operand, [p[g] for p in parts], self.f.at(pointer, g * step), self.left
+            )
 
     def define(self, numbers: list[int]) -> None:
         """Uniform values."""
@@ -194,19 +214,30 @@ class _Block:
             parts = stored.setdefault(at, [[]] * operands[at].parts)
             parts[part] = values[body[v].arguments[0]]
             if all(parts):
-                self._store(operands[at], parts, f.at(self.places[at], f.mul(i, self.strides[at][2])))
+                self._store(
+                    operands[at], parts, f.at(self.places[at], f.mul(i, self.strides[at][2]))
+                )
 
     def fetch_ahead(self, operand: Operand, base: str, stride: str, i: str) -> None:
         """Places lie far apart here, where no hardware sees a pattern. After the last come the next rows' first."""
         f = self.f
         place = f.add(i, AHEAD)
         over = f.compare("sge", place, "%columns")
-        wrapped = f.min(f.intrinsic("smax", "i64", f.sub(place, "%columns"), "0"), f.sub("%columns", 1))
+        wrapped = f.min(
+            f.intrinsic("smax", "i64", f.sub(place, "%columns"), "0"), f.sub("%columns", 1)
+        )
         place = f.choose(over, "i64", wrapped, place)
         block = f.choose(over, "i64", self.groups * self.lanes.count * operand.bytes, 0)
         ahead = f.at(base, f.add(f.mul(stride, place), block))
         for line in range(0, max(1, self.groups * self.lanes.count * operand.bytes), 64):
-            f.call("llvm.prefetch.p0", "void", ("ptr", f.at(ahead, line)), ("i32", "0"), ("i32", "3"), ("i32", "1"))
+            f.call(
+                "llvm.prefetch.p0",
+                "void",
+                ("ptr", f.at(ahead, line)),
+                ("i32", "0"),
+                ("i32", "3"),
+                ("i32", "1"),
+            )
 
     def kept(self, v: int, i: str) -> tuple[Operand, str]:
         """Where a value that was put aside is."""

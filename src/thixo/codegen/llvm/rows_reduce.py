@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..instructions import Instruction, is_float, is_integer, is_signed, width
-from .emit import Function, vector
-from .lanes import REGISTER, Lanes
-from .target import Target
+from thixo.codegen.instructions import Instruction, is_float, is_integer, is_signed, width
+from thixo.codegen.llvm.emit import Function, vector
+from thixo.codegen.llvm.lanes import REGISTER, Lanes
+from thixo.codegen.llvm.target import Target
 
 LEVELS = 40  # digits of the counter
 
@@ -49,10 +49,17 @@ def combine(lanes: Lanes, combiner: str, type: str, a: str, b: str) -> str:
     return f.op(f"select {lanes.type('bool')} {choice}, {register} {b}, {register} {a}")
 
 
-def exact_factors(body: Sequence[Instruction], reduce: Instruction, target: Target) -> tuple[int, int] | None:
+def exact_factors(
+    body: Sequence[Instruction], reduce: Instruction, target: Target
+) -> tuple[int, int] | None:
     """The factors of a sum of products that double precision holds exactly: one step then rounds as two would."""
     product = body[reduce.arguments[0]]
-    if reduce.attribute != "add" or product.op != "mul" or product.type != "f64" or not target.triple:
+    if (
+        reduce.attribute != "add"
+        or product.op != "mul"
+        or product.type != "f64"
+        or not target.triple
+    ):
         return None
     for a in product.arguments:
         if body[a].op != "cast" or body[body[a].arguments[0]].type != "f32":
@@ -72,7 +79,11 @@ def across_lanes(lanes: Lanes, combiner: str, type: str, value: str) -> str:
             if count == 2:
                 parts.append(f.op(f"extractelement {whole} {value}, i64 {first}"))
             else:
-                parts.append(f.op(f"shufflevector {whole} {value}, {whole} poison, <{count // 2} x i32> <{places}>"))
+                parts.append(
+                    f.op(
+                        f"shufflevector {whole} {value}, {whole} poison, <{count // 2} x i32> <{places}>"
+                    )
+                )
         value = combine(half, combiner, type, *parts)
         count //= 2
     return value
@@ -100,24 +111,42 @@ class Accumulator:
         """One more vector of values; lanes outside of the mask do not count."""
         f, part = self.lanes.f, self.parts[group][copy]
         if mask is not None:
-            value = f.op(f"select {self.lanes.type('bool')} {mask}, {self.register} {value}, {self.register} {self.start}")
-        f.store(self.register, combine(self.lanes, self.combiner, self.type, f.load(self.register, part), value), part)
+            value = f.op(
+                f"select {self.lanes.type('bool')} {mask}, {self.register} {value}, {self.register} {self.start}"
+            )
+        f.store(
+            self.register,
+            combine(self.lanes, self.combiner, self.type, f.load(self.register, part), value),
+            part,
+        )
 
     def take_product(self, group: int, copy: int, a: str, b: str, mask: str | None = None) -> None:
         """One more vector of products, multiplied and added in one step."""
         f, part = self.lanes.f, self.parts[group][copy]
         if mask is not None:
-            a = f.op(f"select {self.lanes.type('bool')} {mask}, {self.register} {a}, {self.register} {self.start}")
-            b = f.op(f"select {self.lanes.type('bool')} {mask}, {self.register} {b}, {self.register} {self.start}")
-        f.store(self.register, f.intrinsic("fma", self.register, a, b, f.load(self.register, part)), part)
+            a = f.op(
+                f"select {self.lanes.type('bool')} {mask}, {self.register} {a}, {self.register} {self.start}"
+            )
+            b = f.op(
+                f"select {self.lanes.type('bool')} {mask}, {self.register} {b}, {self.register} {self.start}"
+            )
+        f.store(
+            self.register,
+            f.intrinsic("fma", self.register, a, b, f.load(self.register, part)),
+            part,
+        )
 
     def take_one(self, value: str) -> None:
         """One more value, where a vector would be too long."""
         f = self.lanes.f
         if self.lanes.count > 1:
             element = REGISTER[self.type]
-            base = f.variable(self.register, self.start)  # insertelement takes no splat constant as its vector
-            value = f.op(f"insertelement {self.register} {f.load(self.register, base)}, {element} {value}, i64 0")
+            base = f.variable(
+                self.register, self.start
+            )  # insertelement takes no splat constant as its vector
+            value = f.op(
+                f"insertelement {self.register} {f.load(self.register, base)}, {element} {value}, i64 0"
+            )
         self.take(0, 0, value)
 
     def folded(self) -> list[str]:
@@ -176,7 +205,11 @@ class Tree:
             for one, places in zip(self.trees, carried, strict=True):
                 for group, place in enumerate(places):
                     digit = f.load(one.register, one.digit(at, group))
-                    f.store(one.register, combine(one.lanes, "add", one.type, digit, f.load(one.register, place)), place)
+                    f.store(
+                        one.register,
+                        combine(one.lanes, "add", one.type, digit, f.load(one.register, place)),
+                        place,
+                    )
             f.store("i64", f.add(at, 1), level)
         at = f.load("i64", level)
         for one, places in zip(self.trees, carried, strict=True):
@@ -209,10 +242,17 @@ class Tree:
         made = {i: one.folded() for i, one in enumerate(self.all)}
         if not self.trees:
             return made
-        totals = {i: [f.variable(one.register, v) for v in made[i]] for i, one in enumerate(self.all) if one.tree}
+        totals = {
+            i: [f.variable(one.register, v) for v in made[i]]
+            for i, one in enumerate(self.all)
+            if one.tree
+        }
         begun = f.load("i64", self.begun)
         with f.when(f.compare("sgt", begun, 1)):
-            rest, level = f.variable("i64", f.sub(begun, 1), align=8), f.variable("i64", "0", align=8)
+            rest, level = (
+                f.variable("i64", f.sub(begun, 1), align=8),
+                f.variable("i64", "0", align=8),
+            )
             with self._loop(rest, lambda left: f.compare("ne", left, 0)):
                 at = f.load("i64", level)
                 with f.when(f.op(f"trunc i64 {f.load('i64', rest)} to i1")):
@@ -221,7 +261,11 @@ class Tree:
                         for group, place in enumerate(places):
                             digit = f.load(one.register, one.digit(at, group))
                             total = f.load(one.register, place)
-                            f.store(one.register, combine(one.lanes, "add", one.type, digit, total), place)
+                            f.store(
+                                one.register,
+                                combine(one.lanes, "add", one.type, digit, total),
+                                place,
+                            )
                 f.store("i64", f.add(at, 1), level)
         for i, places in totals.items():
             made[i] = [f.load(self.all[i].register, place) for place in places]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ..instructions import BYTES, Instruction
-from ..kernel import Kernel
+from thixo.codegen.instructions import BYTES, Instruction
+from thixo.codegen.kernel import Kernel
 
 COSTLY = 12  # instructions that a value must save to be worth keeping
 _SLOW = {"div": 6, "rem": 6, "sqrt": 6}
@@ -24,7 +24,9 @@ class Walk:
     computed: list[int] = field(default_factory=list)  # varying instructions, in order
     reduces: list[int] = field(default_factory=list)
     stores: list[int] = field(default_factory=list)
-    uniform: list[int] = field(default_factory=list)  # what is known once it is over, stores included
+    uniform: list[int] = field(
+        default_factory=list
+    )  # what is known once it is over, stores included
     kept: list[int] = field(default_factory=list)  # values that it puts aside
     fetched: list[int] = field(default_factory=list)  # values that an earlier walk put aside
 
@@ -160,7 +162,11 @@ def _places(s: Stages) -> dict[int, int]:
             if one.op != "store" or not s.varying[i] or one.attribute[0] in found.values():
                 continue
             operand = operands[one.attribute[0]]
-            if operand.view == "full" and operand.dtype == body[v].type != "bool" and s.level[i] >= last:
+            if (
+                operand.view == "full"
+                and operand.dtype == body[v].type != "bool"
+                and s.level[i] >= last
+            ):
                 found[v] = one.attribute[0]
                 break
     return found

@@ -1,0 +1,156 @@
+// Native path of convolutions. What does not fit is left to the declaration, which says what is wrong.
+#include "../core/conv.h"
+#include "operator.h"
+
+namespace thixo {
+
+namespace {
+
+constexpr double kLongConvolution = 1 << 20;  // multiplications and additions from which the GIL is given up
+
+Ref<Tensor> plain(const Ref<Tensor>& t) { return t->is_contiguous() ? t : contiguous_copy(*t, t->dtype); }
+
+// One number for each axis, counted from the last; false if there are other than `axes`, or one below `least`.
+bool read(PyObject* ints, int axes, int64_t least, int64_t* out) {
+  const Dims values = dims_from(ints, "convolve");
+  if (values.size() != axes) return false;
+  for (int i = 0; i < axes; ++i) {
+    if (values[i] < least || values[i] > int64_t{1} << 40) return false;
+    out[kConvAxes - axes + i] = values[i];
+  }
+  return true;
+}
+
+// slots: stride, padding, dilation, groups.
+bool read_window(PyObject* const* slots, int axes, Convolution& c) {
+  if (!read(slots[0], axes, 1, c.stride) || !read(slots[1], axes, 0, c.padding) || !read(slots[2], axes, 1, c.dilation)) return false;
+  c.groups = PyLong_AsLongLong(slots[3]);
+  if (c.groups == -1 && PyErr_Occurred()) throw PythonError();
+  return c.groups >= 1;
+}
+
+bool fits(const Tensor& a, const Tensor& b) {
+  return a.dtype == b.dtype && is_floating(a.dtype) && a.ndim() == b.ndim() && a.ndim() >= 3 && a.ndim() <= kConvAxes + 2;
+}
+
+void sizes_of(const Tensor& t, int64_t* out) {
+  const int axes = t.ndim() - 2;
+  for (int i = 0; i < axes; ++i) out[kConvAxes - axes + i] = t.sizes[i + 2];
+}
+
+Dims shaped(int64_t first, int64_t second, const int64_t* sizes, int axes) {
+  Dims made{first, second};
+  for (int i = kConvAxes - axes; i < kConvAxes; ++i) made.push_back(sizes[i]);
+  return made;
+}
+
+// Whether the window's numbers agree with in, kernel and out.
+bool agrees(const Convolution& c) {
+  for (int i = 0; i < kConvAxes; ++i) {
+    const int64_t reach = c.in[i] + 2 * c.padding[i] - c.dilation[i] * (c.kernel[i] - 1) - 1;
+    if (c.kernel[i] < 1 || c.out[i] < 1 || c.in[i] < 1 || reach < 0 || reach / c.stride[i] + 1 != c.out[i]) return false;
+  }
+  return true;
+}
+
+template <class Compute>
+void run(const Convolution& c, Results& out, const Ref<Tensor>& made, const Ref<Tensor>& a, const Ref<Tensor>& b, Compute&& compute) {
+  Ref<Storage> kept[3] = {a->storage, b->storage, made->storage};  // whatever other threads do with the tensors
+  {
+    WithoutGil free(c.work() >= kLongConvolution);
+    compute();
+  }
+  out.push_back(made);
+}
+
+// convolve(input, weight, stride, padding, dilation, groups, bias)
+bool convolve_call(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> x = ref_of(slots[0]), w = ref_of(slots[1]);
+  if (!fits(*x, *w)) return false;
+  const int axes = x->ndim() - 2;
+  Convolution c;
+  if (!read_window(slots + 2, axes, c)) return false;
+  c.dtype = x->dtype;
+  c.batch = x->sizes[0];
+  c.inner = w->sizes[1];
+  c.outer = w->sizes[0] / c.groups;
+  if (c.outer * c.groups != w->sizes[0] || c.outer < 1 || x->sizes[1] != c.inner * c.groups) return false;
+  sizes_of(*x, c.in);
+  sizes_of(*w, c.kernel);
+  for (int i = 0; i < kConvAxes; ++i) c.out[i] = (c.in[i] + 2 * c.padding[i] - c.dilation[i] * (c.kernel[i] - 1) - 1) / c.stride[i] + 1;
+  if (!agrees(c)) return false;
+  const Dims sizes = shaped(c.batch, w->sizes[0], c.out, axes);
+  checked_numel(sizes, c.dtype, "convolve");
+  Ref<Tensor> bias;
+  if (slots[6] != Py_None) {
+    bias = ref_of(slots[6]);
+    if (bias->dtype != c.dtype || bias->ndim() != 1 || bias->sizes[0] != w->sizes[0]) return false;
+    bias = plain(bias);
+  }
+  x = plain(x);
+  w = plain(w);
+  const Ref<Tensor> y = empty(sizes, c.dtype);
+  const Ref<Storage> kept = bias ? bias->storage : x->storage;
+  run(c, out, y, x, w, [&] { convolve(c, x->data(), w->data(), bias ? bias->data() : nullptr, y->data()); });
+  return true;
+}
+
+// convolve_transposed(input, weight, output_size, stride, padding, dilation, groups)
+bool transposed_call(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> y = ref_of(slots[0]), w = ref_of(slots[1]);
+  if (!fits(*y, *w)) return false;
+  const int axes = y->ndim() - 2;
+  Convolution c;
+  if (!read_window(slots + 3, axes, c) || !read(slots[2], axes, 1, c.in)) return false;
+  c.dtype = y->dtype;
+  c.batch = y->sizes[0];
+  c.inner = w->sizes[1];
+  c.outer = w->sizes[0] / c.groups;
+  if (c.outer * c.groups != w->sizes[0] || c.outer < 1 || y->sizes[1] != w->sizes[0]) return false;
+  sizes_of(*y, c.out);
+  sizes_of(*w, c.kernel);
+  if (!agrees(c)) return false;
+  w = plain(w);
+  if (!all_finite(c.dtype, w->data(), w->numel)) return false;  // where nothing meets them they must not be seen
+  const Dims sizes = shaped(c.batch, c.inner * c.groups, c.in, axes);
+  checked_numel(sizes, c.dtype, "convolve_transposed");
+  y = plain(y);
+  const Ref<Tensor> x = empty(sizes, c.dtype);
+  run(c, out, x, y, w, [&] { convolve_transposed(c, y->data(), w->data(), x->data()); });
+  return true;
+}
+
+// convolve_weight(input, output, kernel_size, stride, padding, dilation, groups)
+bool weight_call(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> x = ref_of(slots[0]), y = ref_of(slots[1]);
+  if (!fits(*x, *y)) return false;
+  const int axes = x->ndim() - 2;
+  Convolution c;
+  if (!read_window(slots + 3, axes, c) || !read(slots[2], axes, 1, c.kernel)) return false;
+  c.dtype = x->dtype;
+  c.batch = x->sizes[0];
+  c.inner = x->sizes[1] / c.groups;
+  c.outer = y->sizes[1] / c.groups;
+  if (c.inner * c.groups != x->sizes[1] || c.outer * c.groups != y->sizes[1] || y->sizes[0] != c.batch) return false;
+  sizes_of(*x, c.in);
+  sizes_of(*y, c.out);
+  if (!agrees(c)) return false;
+  const Dims sizes = shaped(y->sizes[1], c.inner, c.kernel, axes);
+  checked_numel(sizes, c.dtype, "convolve_weight");
+  x = plain(x);
+  y = plain(y);
+  const Ref<Tensor> w = empty(sizes, c.dtype);
+  run(c, out, w, x, y, [&] { convolve_weight(c, x->data(), y->data(), w->data()); });
+  return true;
+}
+
+}  // namespace
+
+NativeCall find_native_window(const std::string& name) {
+  if (name == "nn.functional.convolve") return convolve_call;
+  if (name == "nn.functional.convolve_transposed") return transposed_call;
+  if (name == "nn.functional.convolve_weight") return weight_call;
+  return nullptr;
+}
+
+}  // namespace thixo

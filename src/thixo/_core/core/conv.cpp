@@ -1,0 +1,201 @@
+#include "conv.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+
+#include "conv_sweep.h"
+#include "conv_winograd.h"
+#include "kernels/types.h"
+
+namespace thixo {
+
+namespace {
+
+std::atomic<ConvPlan> forced{ConvPlan::Chosen};
+
+// The weight in what is computed in: itself, or a copy.
+const char* in_compute(const ConvKernels& k, const void* w, int64_t count, Buffer& copy) {
+  if (k.source == k.compute) return static_cast<const char*>(w);
+  k.rows(w, count, 1, copy.data, count, 1, count);
+  return copy.data;
+}
+size_t copy_bytes(const ConvKernels& k, int64_t count) {
+  return k.source == k.compute ? 0 : size_t(count * item_size(k.compute));
+}
+
+// Results of neighbours that lie side by side in both: rows are one long row.
+void join_rows(const Sweep& s, SweepPhase& p) {
+  p.pitch = s.image.axes[2].extent;
+  if (p.pitch != p.grid[2] || s.y_strides[1] != p.grid[2] * s.y_strides[2]) return;
+  p.pitch = p.grid[2] *= p.grid[1];
+  p.grid[1] = 1;
+}
+
+// Whether Winograd's products are taken: where they pay, or where that is forced.
+bool takes_winograd(const Convolution& c, const WinogradJob& j) {
+  if (c.dtype != DType::F32 || c.in[0] * c.out[0] * c.kernel[0] != 1 || c.padding[0]) return false;
+  for (int i = 1; i < 3; ++i)
+    if (c.kernel[i] != 3 || c.stride[i] != 1 || c.dilation[i] != 1 || c.padding[i] > 2) return false;
+  const ConvPlan plan = forced.load(std::memory_order_relaxed);
+  return plan == ConvPlan::Winograd ? winograd_fits() : plan == ConvPlan::Chosen && winograd_pays(j);
+}
+
+WinogradJob winograd_job(const Convolution& c, const void* x, const void* w, const void* bias, void* y, bool turned) {
+  WinogradJob j;
+  j.batch = c.batch;
+  j.groups = c.groups;
+  j.channels = turned ? c.outer : c.inner;
+  j.rows = turned ? c.inner : c.outer;
+  for (int i = 0; i < 2; ++i) {
+    j.in[i] = turned ? c.out[i + 1] : c.in[i + 1];
+    j.out[i] = turned ? c.in[i + 1] : c.out[i + 1];
+    j.pad[i] = turned ? 2 - c.padding[i + 1] : c.padding[i + 1];
+  }
+  j.x = x;
+  j.w = w;
+  j.bias = bias;
+  j.y = y;
+  j.turned = turned;
+  return j;
+}
+
+}  // namespace
+
+void set_conv_plan(ConvPlan plan) { forced.store(plan, std::memory_order_relaxed); }
+ConvPlan conv_plan() { return forced.load(std::memory_order_relaxed); }
+
+bool all_finite(DType dtype, const void* values, int64_t count) {
+  // An exponent of ones, looked for in integers: eight at a time without a branch.
+  auto scan = [count](auto* bits, auto exponent) {
+    decltype(exponent) found = 0;
+    for (int64_t i = 0; i < count; ++i) found |= static_cast<decltype(exponent)>((bits[i] & exponent) == exponent);
+    return found == 0;
+  };
+  switch (dtype) {
+    case DType::F64: return scan(static_cast<const uint64_t*>(values), uint64_t{0x7ff0000000000000u});
+    case DType::F32: return scan(static_cast<const uint32_t*>(values), uint32_t{0x7f800000u});
+    case DType::F16: return scan(static_cast<const uint16_t*>(values), uint16_t{0x7c00u});
+    case DType::BF16: return scan(static_cast<const uint16_t*>(values), uint16_t{0x7f80u});
+    default: return true;
+  }
+}
+
+void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
+  const WinogradJob other = winograd_job(c, x, w, bias, y, false);
+  if (takes_winograd(c, other) && winograd(other)) return;
+  const ConvKernels& k = conv_kernels(c.dtype);
+  const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
+  Buffer copy(copy_bytes(k, weights));
+  Sweep s;
+  s.kernels = &k;
+  s.batch = c.batch;
+  s.groups = c.groups;
+  s.work = c.work();
+  std::vector<int64_t> meets[3];
+  for (int i = 0; i < 3; ++i)
+    for (int64_t t = 0; t < c.kernel[i]; ++t) meets[i].push_back(t * c.dilation[i]);
+  s.image.lay_out(c.inner, c.in, c.padding, c.stride, c.out, meets);
+  s.source = static_cast<const char*>(x);
+  s.a = in_compute(k, w, weights, copy);
+  s.a_row = c.inner * taps;
+  s.a_group = c.outer * s.a_row;
+  s.rows = c.outer;
+  s.y = static_cast<char*>(y);
+  s.y_row = c.out_size();
+  s.y_image = c.groups * c.outer * s.y_row;
+  s.y_strides[0] = c.out[1] * c.out[2];
+  s.y_strides[1] = c.out[2];
+  s.bias = static_cast<const char*>(bias);
+  SweepPhase p;
+  std::copy(c.out, c.out + 3, p.grid);
+  join_rows(s, p);
+  for (int64_t i = 0, at = 0; i < c.inner; ++i)
+    for (int64_t p0 : meets[0])
+      for (int64_t p1 : meets[1])
+        for (int64_t p2 : meets[2])
+          p.table.push_back({at++ * wide, (i * s.image.channel + s.image.offset(p0, p1, p2)) * wide});
+  s.phases.push_back(std::move(p));
+  sweep(s);
+}
+
+// The element i of x gets y[o] * w[t] where i + padding = o * stride + t * dilation. For all i whose i + padding leaves
+// the same remainder r, the same taps matter: those with t * dilation = r (mod stride), at o = q + (r - t * dilation) /
+// stride where i + padding = q * stride + r. So each remainder is a convolution of its own, of stride 1, with fewer taps.
+void convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
+  const WinogradJob other = winograd_job(c, y, w, nullptr, x, true);
+  if (takes_winograd(c, other) && winograd(other)) return;
+  const ConvKernels& k = conv_kernels(c.dtype);
+  const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
+  struct Part {
+    int64_t first = 0, count = 0, start = 0;        // of q; the first i
+    std::vector<std::pair<int64_t, int64_t>> taps;  // each with its (r - t * dilation) / stride
+  };
+  std::vector<Part> parts[3];
+  std::vector<int64_t> meets[3];
+  int64_t pad[3], places[3] = {1, 1, 1};
+  const int64_t ones[3] = {1, 1, 1};
+  for (int i = 0; i < 3; ++i) {
+    const int64_t s = c.stride[i];
+    int64_t low = INT64_MAX, high = INT64_MIN;
+    for (int64_t r = 0; r < s; ++r) {
+      Part part;
+      part.start = ((r - c.padding[i]) % s + s) % s;  // the smallest i >= 0 of this remainder
+      if (part.start >= c.in[i]) continue;
+      part.first = (part.start + c.padding[i] - r) / s;
+      part.count = (c.in[i] - 1 - part.start) / s + 1;
+      for (int64_t t = 0; t < c.kernel[i]; ++t)
+        if ((t * c.dilation[i] - r) % s == 0) {
+          const int64_t shift = (r - t * c.dilation[i]) / s;
+          part.taps.push_back({t, shift});
+          low = std::min(low, part.first + shift);
+          high = std::max(high, part.first + part.count - 1 + shift);
+        }
+      parts[i].push_back(part);
+    }
+    if (low > high) low = high = 0;
+    pad[i] = -low;
+    places[i] = high - low + 1;
+    meets[i].push_back(0);
+  }
+  Buffer copy(copy_bytes(k, weights));
+  Sweep s;
+  s.kernels = &k;
+  s.batch = c.batch;
+  s.groups = c.groups;
+  s.work = c.work();
+  s.image.lay_out(c.outer, c.out, pad, ones, places, meets);
+  s.source = static_cast<const char*>(y);
+  s.a = in_compute(k, w, weights, copy);
+  s.a_row = taps;
+  s.a_group = c.outer * c.inner * taps;
+  s.rows = c.inner;
+  s.y = static_cast<char*>(x);
+  s.y_row = c.in_size();
+  s.y_image = c.groups * c.inner * s.y_row;
+  s.y_strides[0] = c.stride[0] * c.in[1] * c.in[2];
+  s.y_strides[1] = c.stride[1] * c.in[2];
+  s.y_strides[2] = c.stride[2];
+  for (const Part& d : parts[0])
+    for (const Part& h : parts[1])
+      for (const Part& v : parts[2]) {
+        SweepPhase p;
+        p.grid[0] = d.count;
+        p.grid[1] = h.count;
+        p.grid[2] = v.count;
+        join_rows(s, p);
+        p.y_start = (d.start * c.in[1] + h.start) * c.in[2] + v.start;
+        // Positions in the copy are o + pad; taps reach back from the first window, so the table holds whole places.
+        for (int64_t o = 0; o < c.outer; ++o)
+          for (auto [td, sd] : d.taps)
+            for (auto [th, sh] : h.taps)
+              for (auto [tv, sv] : v.taps)
+                p.table.push_back({(o * c.inner * taps + (td * c.kernel[1] + th) * c.kernel[2] + tv) * wide,
+                                   (o * s.image.channel + s.image.offset(d.first + sd + pad[0], h.first + sh + pad[1],
+                                                                         v.first + sv + pad[2])) * wide});
+        s.phases.push_back(std::move(p));
+      }
+  sweep(s);
+}
+
+}  // namespace thixo

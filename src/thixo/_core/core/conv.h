@@ -1,0 +1,42 @@
+// Convolutions: forward, the gradient of the input (a transposed convolution), the gradient of the weight.
+//
+// In one to three dimensions, strided, padded, dilated, grouped, for every floating-point dtype; float16 and bfloat16
+// add up in float32 and are rounded once. Each result is the same chain of additions whatever the number of threads.
+#pragma once
+#include <cstdint>
+#include "dtype.h"
+
+namespace thixo {
+
+constexpr int kConvAxes = 3;
+
+// All arrays are contiguous: x is [batch][groups * inner][in], y is [batch][groups * outer][out], the weight is
+// [groups * outer][inner][kernel]. Axes that are not there come first and have size 1.
+struct Convolution {
+  DType dtype = DType::F32;
+  int64_t batch = 0, groups = 1, inner = 0, outer = 0;
+  int64_t in[kConvAxes] = {1, 1, 1}, out[kConvAxes] = {1, 1, 1}, kernel[kConvAxes] = {1, 1, 1};
+  int64_t stride[kConvAxes] = {1, 1, 1}, padding[kConvAxes] = {0, 0, 0}, dilation[kConvAxes] = {1, 1, 1};
+
+  int64_t in_size() const { return in[0] * in[1] * in[2]; }
+  int64_t out_size() const { return out[0] * out[1] * out[2]; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  double work() const { return 2.0 * double(batch) * double(groups) * double(inner * outer) * double(out_size()) * double(taps()); }
+};
+
+// y = x * w + bias; the bias has one element for each channel, or is null.
+void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y);
+// x = the adjoint of that in x, applied to y. The weight must be finite where zeros meet it: see all_finite.
+void convolve_transposed(const Convolution& c, const void* y, const void* w, void* x);
+// w = the adjoint in w, applied to x and y.
+void convolve_weight(const Convolution& c, const void* x, const void* y, void* w);
+
+// Whether neither NaN nor infinity is among them.
+bool all_finite(DType dtype, const void* values, int64_t count);
+
+// How a convolution is computed; tests and benchmarks may overrule the choice.
+enum class ConvPlan : uint8_t { Chosen, Direct, Winograd };
+void set_conv_plan(ConvPlan plan);
+ConvPlan conv_plan();
+
+}  // namespace thixo

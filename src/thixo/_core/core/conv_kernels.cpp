@@ -1,0 +1,140 @@
+#include "conv_kernels.h"
+
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <string>
+
+#include "kernels/types.h"
+#include "shipped.h"
+
+namespace thixo {
+
+namespace {
+
+constexpr int64_t kLanes = 4;
+
+template <class T>
+void tile(int64_t k, const void* a, int64_t a_row, const void* b, const Offsets* table, void* c, int64_t ldc,
+          int64_t rows, int64_t vectors, int64_t add) {
+  const int64_t columns = vectors * kLanes;
+  T sums[kLanes * kMostVectors];
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t j = 0; j < columns; ++j) sums[j] = 0;
+    for (int64_t p = 0; p < k; ++p) {
+      const T one = reinterpret_cast<const T*>(static_cast<const char*>(a) + table[p].a)[i * a_row];
+      const T* row = reinterpret_cast<const T*>(static_cast<const char*>(b) + table[p].b);
+      for (int64_t j = 0; j < columns; ++j) sums[j] += one * row[j];
+    }
+    T* to = static_cast<T*>(c) + i * ldc;
+    for (int64_t j = 0; j < columns; ++j) to[j] = add ? to[j] + sums[j] : sums[j];
+  }
+}
+
+template <class T>
+void dots(int64_t rows, int64_t count, const void* g, int64_t g_row, const void* x, int64_t x_row, const int64_t* shifts,
+          int64_t taps, void* out) {
+  for (int64_t t = 0; t < taps; ++t) {
+    T total = 0;
+    for (int64_t r = 0; r < rows; ++r) {
+      const T* from = static_cast<const T*>(g) + r * g_row;
+      const T* other = static_cast<const T*>(x) + r * x_row + shifts[t];
+      for (int64_t j = 0; j < count; ++j) total += from[j] * other[j];
+    }
+    static_cast<T*>(out)[t] += total;
+  }
+}
+
+template <class S, class T>
+void rows(const void* from, int64_t from_row, int64_t step, void* to, int64_t to_row, int64_t rows, int64_t count) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t j = 0; j < count; ++j)
+      static_cast<T*>(to)[r * to_row + j] = T(static_cast<const S*>(from)[r * from_row + j * step]);
+}
+
+template <class S, class T>
+void store(const void* sums, int64_t ld, void* y, int64_t y_row, int64_t step, int64_t rows, const void* bias,
+           const Segment* segments, int64_t pieces) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t p = 0; p < pieces; ++p) {
+      const T* from = static_cast<const T*>(sums) + r * ld + segments[p].from;
+      S* to = static_cast<S*>(y) + r * y_row + segments[p].to;
+      for (int64_t j = 0; j < segments[p].count; ++j)
+        to[j * step] = bias ? S(from[j] + T(static_cast<const S*>(bias)[r])) : S(from[j]);
+    }
+}
+
+template <class S, class T>
+void turn(const void* from, int64_t from_row, void* to, int64_t to_row, int64_t length, int64_t count) {
+  for (int64_t p = 0; p < length; ++p)
+    for (int64_t i = 0; i < kLanes; ++i)
+      static_cast<T*>(to)[p * to_row + i] = T(static_cast<const S*>(from)[std::min(i, count - 1) * from_row + p]);
+}
+
+template <class S, class T>
+ConvKernels portable(DType source, DType compute) {
+  ConvKernels made;
+  made.source = source;
+  made.compute = compute;
+  made.lanes = kLanes;
+  made.tile = tile<T>;
+  made.dots = dots<T>;
+  made.rows = rows<S, T>;
+  made.store = store<S, T>;
+  made.turn = turn<S, T>;
+  return made;
+}
+
+template <class Call>
+bool find(Call& call, const std::string& name) {
+  call = reinterpret_cast<Call>(shipped(name.c_str()));
+  return call != nullptr;
+}
+
+ConvKernels load(DType dtype) {
+  const ConvKernels plain = portable_conv_kernels(dtype);
+  ConvKernels fast = plain;
+  const std::string source = std::string("conv_") + short_name(plain.source), compute = std::string("conv_") + short_name(plain.compute);
+  const auto* shape = static_cast<const int64_t*>(shipped((compute + "_shape").c_str()));
+  if (!shape || shape[0] != kMostVectors || !find(fast.tile, compute + "_tile") || !find(fast.dots, compute + "_dots") ||
+      !find(fast.rows, source + "_rows") || !find(fast.store, source + "_store") || !find(fast.turn, source + "_turn"))
+    return plain;
+  fast.lanes = shape[1];
+  for (int64_t v = 0; v < kMostVectors; ++v) fast.most_rows[v] = shape[2 + v];
+  return fast;
+}
+
+struct Loaded {
+  int generation;
+  ConvKernels kernels[4];
+};
+
+std::mutex mutex;
+std::atomic<const Loaded*> current{nullptr};  // replaced when the target changes, never freed
+
+}  // namespace
+
+ConvKernels portable_conv_kernels(DType dtype) {
+  switch (dtype) {
+    case DType::F64: return portable<double, double>(dtype, dtype);
+    case DType::F16: return portable<Half, float>(dtype, DType::F32);
+    case DType::BF16: return portable<BFloat16, float>(dtype, DType::F32);
+    default: return portable<float, float>(DType::F32, DType::F32);
+  }
+}
+
+const ConvKernels& conv_kernels(DType dtype) {
+  const Loaded* now = current.load(std::memory_order_acquire);
+  if (!now || now->generation != shipped_generation()) {
+    const std::lock_guard lock(mutex);
+    now = current.load(std::memory_order_relaxed);
+    if (!now || now->generation != shipped_generation()) {
+      auto* fresh = new Loaded{shipped_generation(), {load(DType::F16), load(DType::BF16), load(DType::F32), load(DType::F64)}};
+      current.store(fresh, std::memory_order_release);
+      now = fresh;
+    }
+  }
+  return now->kernels[code(dtype) - code(DType::F16)];
+}
+
+}  // namespace thixo

@@ -1,0 +1,46 @@
+// The kernels that convolutions work with: shipped ones (codegen/llvm/window.py says what each does), or portable ones.
+#pragma once
+#include <cstdint>
+#include "dtype.h"
+
+namespace thixo {
+
+// Where an element of A and a row of B begin, in bytes.
+struct Offsets {
+  int64_t a, b;
+};
+// A run of sums, and where it goes, in elements.
+struct Segment {
+  int64_t from, to, count;
+};
+
+using ConvTileCall = void (*)(int64_t k, const void* a, int64_t a_row, const void* b, const Offsets* table, void* c,
+                              int64_t ldc, int64_t rows, int64_t vectors, int64_t add);
+using ConvDotsCall = void (*)(int64_t rows, int64_t count, const void* g, int64_t g_row, const void* x, int64_t x_row,
+                              const int64_t* shifts, int64_t taps, void* out);
+using ConvRowsCall = void (*)(const void* from, int64_t from_row, int64_t step, void* to, int64_t to_row, int64_t rows,
+                              int64_t count);
+using ConvStoreCall = void (*)(const void* sums, int64_t ld, void* y, int64_t y_row, int64_t step, int64_t rows,
+                               const void* bias, const Segment* segments, int64_t pieces);
+using ConvTurnCall = void (*)(const void* from, int64_t from_row, void* to, int64_t to_row, int64_t length, int64_t count);
+
+constexpr int64_t kMostVectors = 4;
+constexpr int64_t kMostTaps = 8;
+
+struct ConvKernels {
+  DType source = DType::F32, compute = DType::F32;
+  int64_t lanes = 4;
+  int64_t most_rows[kMostVectors] = {8, 8, 8, 8};  // of a tile, by its vectors
+  ConvTileCall tile = nullptr;
+  ConvDotsCall dots = nullptr;
+  ConvRowsCall rows = nullptr;
+  ConvStoreCall store = nullptr;
+  ConvTurnCall turn = nullptr;
+};
+
+// For a floating-point dtype.
+const ConvKernels& conv_kernels(DType dtype);
+// Those that need no library: the oracle of the others.
+ConvKernels portable_conv_kernels(DType dtype);
+
+}  // namespace thixo

@@ -1,0 +1,171 @@
+#include "conv_sweep.h"
+
+#include <cstring>
+
+#include "thread_pool.h"
+
+namespace thixo {
+
+namespace {
+
+constexpr double kParallelWork = 1e6;
+constexpr int64_t kNearestBytes = 32 << 10;   // of B for one pass
+constexpr int64_t kSecondBytes = 512 << 10;   // weights of more than this are used for several tiles at a time
+constexpr int64_t kChunkBytes = 1 << 20;      // images that one thread copies at a time
+constexpr int64_t kMostSegments = 4 * 16 + 8;
+
+// Cycles for one k of a tile: products, at least four cycles between two additions to the same sums, loads.
+double tile_cycles(int64_t rows, int64_t vectors) {
+  return std::max({0.5 * double(rows * vectors), 4.0, 0.5 * double(rows + 2 * vectors + 2)});
+}
+
+// Positions that the windows of one slice span: rows of the image from end to end.
+int64_t span(const SweepPhase& p) { return (p.grid[1] - 1) * p.pitch + p.grid[2]; }
+
+void choose_tile(const Sweep& s, SweepPhase& p) {
+  const ConvKernels& k = *s.kernels;
+  const int64_t all = ceil_div(span(p), k.lanes);
+  double best = 0;
+  for (int64_t v = 1; v <= std::min(kMostVectors, all); ++v) {
+    const int64_t panels = ceil_div(s.rows, k.most_rows[v - 1]), height = ceil_div(s.rows, panels);
+    const int64_t rest = all % v;
+    const double overhead = 40.0 + 4.0 * double(height * v);
+    const double one = double(p.table.size()) * tile_cycles(height, v) + overhead;
+    double cost = double(all / v) * double(panels) * one;
+    if (rest) cost += double(panels) * (double(p.table.size()) * tile_cycles(height, rest) + overhead);
+    if (v == 1 || cost < best * 0.98) {
+      best = cost;
+      p.vectors = v;
+      p.height = height;
+    }
+  }
+  p.tiles = ceil_div(all, p.vectors);
+  const int64_t most = std::max<int64_t>(kNearestBytes / (p.vectors * k.lanes * item_size(k.compute)), 16);
+  const int64_t passes = std::max<int64_t>(1, ceil_div(int64_t(p.table.size()), most));
+  p.pass = std::max<int64_t>(1, ceil_div(int64_t(p.table.size()), passes));
+}
+
+// Where the sums of the positions [q, q + count) go: the rest of them belongs to no window.
+int64_t segments_of(const Sweep& s, const SweepPhase& p, int64_t q, int64_t count, Segment* out) {
+  const int64_t wide = p.pitch;
+  int64_t pieces = 0;
+  for (int64_t h = q / wide; h < p.grid[1] && h * wide < q + count; ++h) {
+    const int64_t from = std::max<int64_t>(q - h * wide, 0), to = std::min(p.grid[2], q + count - h * wide);
+    if (from < to) out[pieces++] = {h * wide + from - q, h * s.y_strides[1] + from * s.y_strides[2], to - from};
+  }
+  return pieces;
+}
+
+// Results [first, last) of one phase and group, counted over images, slices and tiles; panels [top, bottom) of rows.
+// `images` begins with image `n0`.
+void run(const Sweep& s, const SweepPhase& p, const char* images, int64_t n0, int64_t group, int64_t first, int64_t last,
+         int64_t top, int64_t bottom) {
+  const ConvKernels& k = *s.kernels;
+  const int64_t wide = item_size(k.compute), narrow = item_size(k.source);
+  const int64_t per_slice = p.tiles, per_image = p.grid[0] * per_slice, depth = int64_t(p.table.size());
+  const int64_t slice = s.image.axes[1].extent * s.image.axes[2].extent, all = ceil_div(span(p), k.lanes);
+  const int64_t row0 = top * p.height, rows = std::min(bottom * p.height, s.rows) - row0;
+  const int64_t ld = p.vectors * k.lanes, own = rows * ld;
+  const bool heavy = s.rows * depth * wide > kSecondBytes;
+  const int64_t together = std::clamp<int64_t>(heavy ? (256 << 10) / (own * wide) : 1, 1, last - first);
+  Buffer sums(size_t(together * own * wide));
+  const char* a = s.a + (group * s.a_group + row0 * s.a_row) * wide;
+
+  for (int64_t u0 = first; u0 < last; u0 += together) {
+    const int64_t u1 = std::min(u0 + together, last);
+    for (int64_t at = 0; at == 0 || at < depth; at += p.pass)
+      for (int64_t u = u0; u < u1; ++u) {
+        const int64_t n = u / per_image, rest = u % per_image, d = rest / per_slice, t = rest % per_slice;
+        const int64_t vectors = std::min(p.vectors, all - t * p.vectors);
+        const char* b = images + (((n - n0) * s.groups + group) * s.image.elements() + p.b_start + d * slice + t * ld) * wide;
+        char* c = sums.data + (u - u0) * own * wide;
+        for (int64_t row = 0; row < rows; row += p.height)
+          k.tile(std::min(p.pass, depth - at), a + row * s.a_row * wide, s.a_row, b, p.table.data() + at,
+                 c + row * ld * wide, ld, std::min(p.height, rows - row), vectors, at > 0);
+      }
+    for (int64_t u = u0; u < u1; ++u) {
+      const int64_t n = u / per_image, rest = u % per_image, d = rest / per_slice, t = rest % per_slice;
+      Segment segments[kMostSegments];
+      const int64_t pieces = segments_of(s, p, t * ld, std::min(ld, span(p) - t * ld), segments);
+      char* y = s.y + (n * s.y_image + (group * s.rows + row0) * s.y_row + p.y_start + d * s.y_strides[0]) * narrow;
+      const char* bias = s.bias ? s.bias + (group * s.rows + row0) * narrow : nullptr;
+      k.store(sums.data + (u - u0) * own * wide, ld, y, s.y_row, s.y_strides[2], rows, bias, segments, pieces);
+    }
+  }
+}
+
+// A copy of images n0 to n1, all groups.
+void copy_channels(const Sweep& s, int64_t n0, char* to, int64_t first, int64_t last) {
+  const ConvKernels& k = *s.kernels;
+  const PaddedImage::Axis* x = s.image.axes;
+  const int64_t plane = x[0].size * x[1].size * x[2].size * item_size(k.source), copied = s.image.channel * item_size(k.compute);
+  for (int64_t c = first; c < last; ++c)
+    s.image.fill(k, s.source + (n0 * s.groups * s.image.channels + c) * plane, to + c * copied);
+}
+
+}  // namespace
+
+void sweep(Sweep& s) {
+  const ConvKernels& k = *s.kernels;
+  if (s.batch == 0 || s.rows == 0 || s.groups == 0) return;
+  for (SweepPhase& p : s.phases) choose_tile(s, p);
+  const int64_t wide = item_size(k.compute);
+  const int64_t image_bytes = s.groups * s.image.elements() * wide;
+  const size_t slack = size_t((kMostVectors * k.lanes + k.lanes) * wide);  // tiles read whole vectors
+  const bool parallel = s.work >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
+  const int64_t threads = parallel ? get_num_threads() : 1;
+  const int64_t channels = s.groups * s.image.channels;
+
+  if (s.batch >= 2 * threads || threads == 1) {
+    // Each thread copies a few images and is done with them while they are near.
+    int64_t chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(image_bytes, 1), 1, ceil_div(s.batch, 2 * threads));
+    if (threads == 1) chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(image_bytes, 1), 1, s.batch);
+    const int64_t chunks = ceil_div(s.batch, chunk), each = ceil_div(chunks, 4 * threads);
+    parallel_for(chunks, threads == 1 ? chunks : each, [&](int64_t from, int64_t to) {
+      Buffer images(size_t(chunk * image_bytes) + slack);
+      std::memset(images.data, 0, images.bytes);
+      for (int64_t i = from; i < to; ++i) {
+        const int64_t n0 = i * chunk, n1 = std::min(n0 + chunk, s.batch);
+        copy_channels(s, n0, images.data, 0, (n1 - n0) * channels);
+        for (const SweepPhase& p : s.phases)
+          for (int64_t g = 0; g < s.groups; ++g)
+            run(s, p, images.data, n0, g, n0 * p.grid[0] * p.tiles, n1 * p.grid[0] * p.tiles, 0, ceil_div(s.rows, p.height));
+      }
+    });
+    return;
+  }
+
+  Buffer images(size_t(s.batch * image_bytes) + slack);
+  const int64_t all = s.batch * channels, grain = std::max<int64_t>(1, all / (4 * threads));
+  std::memset(images.data + images.bytes - slack, 0, slack);
+  parallel_for(all, grain, [&](int64_t from, int64_t to) {
+    const int64_t bytes = s.image.channel * wide;
+    std::memset(images.data + from * bytes, 0, size_t((to - from) * bytes));
+    copy_channels(s, 0, images.data, from, to);
+  });
+  // Tasks: a part of the results of one phase and group, and where these are few, of the rows.
+  struct Task {
+    const SweepPhase* phase;
+    int64_t group, first, last, top, bottom;
+  };
+  std::vector<Task> tasks;
+  const int64_t wanted = 6 * threads;
+  for (const SweepPhase& p : s.phases) {
+    const int64_t units = s.batch * p.grid[0] * p.tiles, panels = ceil_div(s.rows, p.height);
+    const int64_t parts = std::min(units, std::max<int64_t>(1, ceil_div(wanted, s.groups)));
+    const int64_t row_parts = std::min(panels, std::max<int64_t>(1, wanted / (s.groups * parts)));
+    for (int64_t g = 0; g < s.groups; ++g)
+      for (int64_t r = 0; r < row_parts; ++r)
+        for (int64_t i = 0; i < parts; ++i)
+          tasks.push_back({&p, g, units * i / parts, units * (i + 1) / parts, panels * r / row_parts, panels * (r + 1) / row_parts});
+  }
+  const int64_t count = int64_t(tasks.size());
+  parallel_for(count, std::max<int64_t>(1, count / (8 * threads)), [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) {
+      const Task& t = tasks[size_t(i)];
+      run(s, *t.phase, images.data, 0, t.group, t.first, t.last, t.top, t.bottom);
+    }
+  });
+}
+
+}  // namespace thixo

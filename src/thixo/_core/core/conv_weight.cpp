@@ -1,0 +1,288 @@
+// The gradient of the weight: sums over places and images of input times output.
+//
+// w[o][c][t] = sum over p of x[c][p at tap t] * y[o][p]. Here p is what the tile sums over, channels of x are its rows,
+// read from where they are through a table of the places, and y is turned so that its channels are vectors.
+// With few channels, dot products along the places are better.
+#include <cstring>
+
+#include "conv.h"
+#include "conv_image.h"
+#include "gemm_job.h"
+#include "thread_pool.h"
+
+namespace thixo {
+
+namespace {
+
+constexpr double kParallelWork = 1e6;
+constexpr int64_t kPlaces = 128;              // in one pass: their part of y stays in the nearest cache
+constexpr int64_t kChunkBytes = 1 << 20;      // of images and turned results that are used together
+constexpr int64_t kPartBytes = 256 << 10;     // sums of at most this size are kept for each part of the batch
+constexpr int64_t kMostParts = 16;            // the same for any number of threads: sums do not depend on it
+
+double tile_cycles(int64_t rows, int64_t vectors) {
+  return std::max({0.5 * double(rows * vectors), 4.0, 0.5 * double(rows + vectors + 2)});
+}
+
+struct WeightJob {
+  const Convolution& c;
+  const ConvKernels& k;
+  const char* x;
+  const char* y;
+  int64_t wide = 4, narrow = 4;
+  PaddedImage image;   // one group's channels
+  bool copies = true;  // x cannot be read from where it is
+  int64_t vectors = 1, ld = 16, panels = 1, height = 1, padded = 16;  // of the tile; channels of y, whole panels
+  std::vector<int64_t> shifts;  // of each tap, in the image
+  int64_t sums = 0;             // elements of one set of sums: [groups][inner * taps][padded]
+  double tile_cost = 0;         // cycles for each place of an image
+
+  WeightJob(const Convolution& conv, const ConvKernels& kernels, const void* from_x, const void* from_y)
+      : c(conv), k(kernels), x(static_cast<const char*>(from_x)), y(static_cast<const char*>(from_y)) {
+    wide = item_size(k.compute);
+    narrow = item_size(k.source);
+    const int64_t all = ceil_div(c.outer, k.lanes);
+    for (int64_t v = 1; v <= std::min(kMostVectors, all); ++v) {
+      const int64_t row_panels = ceil_div(c.inner, k.most_rows[v - 1]), tall = ceil_div(c.inner, row_panels);
+      const double cost = double(ceil_div(all, v)) * double(row_panels) * (tile_cycles(tall, v) + 0.01 * double(tall * v));
+      if (v > 1 && cost >= tile_cost * 0.98) continue;
+      tile_cost = cost;
+      vectors = v;
+      height = tall;
+    }
+    tile_cost *= double(c.taps());
+    ld = vectors * k.lanes;
+    panels = ceil_div(all, vectors);
+    padded = panels * ld;
+    sums = c.groups * c.inner * c.taps() * padded;
+  }
+
+  // `apart`: planes for each remainder of the stride, so that windows are runs of neighbours.
+  void lay_out(bool apart) {
+    std::vector<int64_t> meets[3];
+    const int64_t ones[3] = {1, 1, 1};
+    int64_t places[3];
+    for (int i = 0; i < 3; ++i) {
+      for (int64_t t = 0; t < c.kernel[i]; ++t) meets[i].push_back(t * c.dilation[i]);
+      places[i] = apart ? c.out[i] : (c.out[i] - 1) * c.stride[i] + 1;
+    }
+    copies = apart || k.source != k.compute || c.padding[0] + c.padding[1] + c.padding[2] > 0;
+    image.lay_out(c.inner, c.in, c.padding, apart ? c.stride : ones, places, meets);
+    if (!copies) {
+      for (int i = 0; i < 3; ++i) image.axes[i].extent = c.in[i];
+      image.plane = image.channel = c.in_size();
+    }
+    for (int64_t p0 : meets[0])
+      for (int64_t p1 : meets[1])
+        for (int64_t p2 : meets[2]) shifts.push_back(image.offset(p0, p1, p2));
+  }
+
+  int64_t channels() const { return c.groups * c.inner; }
+  int64_t image_elements() const { return channels() * image.channel; }
+  int64_t turned_elements() const { return c.groups * padded * c.out_size(); }
+};
+
+// ---- by tiles
+
+// What one chunk of images is read from.
+struct Chunk {
+  const WeightJob& j;
+  int64_t most;  // images
+  Buffer images, turned;
+  std::vector<Offsets> table;  // places of all images, one after the other
+
+  Chunk(const WeightJob& job, int64_t count)
+      : j(job), most(count), images(job.copies ? size_t(count * job.image_elements() * job.wide) : 0),
+        turned(size_t(count * job.turned_elements() * job.wide)) {
+    if (images.data) std::memset(images.data, 0, images.bytes);
+    const Convolution& c = j.c;
+    const PaddedImage::Axis* a = j.image.axes;
+    table.reserve(size_t(count * c.out_size()));
+    for (int64_t n = 0, p = 0; n < count; ++n)
+      for (int64_t d = 0; d < c.out[0]; ++d)
+        for (int64_t h = 0; h < c.out[1]; ++h)
+          for (int64_t w = 0; w < c.out[2]; ++w)
+            table.push_back({(n * j.image_elements() + ((d * c.stride[0]) * a[1].extent + h * c.stride[1]) * a[2].extent +
+                              w * c.stride[2]) * j.wide, p++ * j.ld * j.wide});
+  }
+  // Channel i of all channels of x in images [n0, ...), counted over images.
+  void copy(int64_t n0, int64_t i) {
+    j.image.fill(j.k, j.x + (n0 * j.channels() + i) * j.c.in_size() * j.narrow, images.data + i * j.image.channel * j.wide);
+  }
+  int64_t turns() const { return j.c.groups * j.panels * j.vectors; }
+  // One vector of channels of y in image n.
+  void turn(int64_t n0, int64_t n, int64_t i) {
+    const Convolution& c = j.c;
+    const int64_t group = i / (j.panels * j.vectors), vector = i % (j.panels * j.vectors), first = vector * j.k.lanes;
+    if (first >= c.outer) return;
+    const char* from = j.y + ((n0 + n) * c.groups * c.outer + group * c.outer + first) * c.out_size() * j.narrow;
+    char* to = panel(group, vector / j.vectors) + (n * c.out_size() * j.ld + vector % j.vectors * j.k.lanes) * j.wide;
+    j.k.turn(from, c.out_size(), to, j.ld, c.out_size(), std::min(j.k.lanes, c.outer - first));
+  }
+  char* panel(int64_t group, int64_t p) { return turned.data + (group * j.panels + p) * most * j.c.out_size() * j.ld * j.wide; }
+  // Adds `count` images to the sums of one panel, for channels [c0, c1) of x and these taps.
+  void add(int64_t n0, int64_t count, int64_t group, int64_t p, int64_t tap0, int64_t tap1, int64_t c0, int64_t c1,
+           char* sums, bool fresh) {
+    const Convolution& c = j.c;
+    const int64_t all = count * c.out_size(), passes = ceil_div(all, kPlaces), pass = ceil_div(all, passes), taps = c.taps();
+    const char* x = j.copies ? images.data : j.x + n0 * j.image_elements() * j.wide;
+    const int64_t vectors = std::min(j.vectors, ceil_div(c.outer, j.k.lanes) - p * j.vectors);
+    for (int64_t at = 0; at < all; at += pass)
+      for (int64_t t = tap0; t < tap1; ++t)
+        for (int64_t i = c0; i < c1; i += j.height)
+          j.k.tile(std::min(pass, all - at), x + ((group * c.inner + i) * j.image.channel + j.shifts[size_t(t)]) * j.wide,
+                   j.image.channel, panel(group, p), table.data() + at,
+                   sums + (((group * c.inner + i) * taps + t) * j.padded + p * j.ld) * j.wide, taps * j.padded,
+                   std::min(j.height, c1 - i), vectors, !fresh || at > 0);
+  }
+};
+
+// [groups][inner * taps][padded] becomes [groups * outer][inner * taps].
+void turn_back(const WeightJob& j, const char* sums, void* w, bool parallel) {
+  const Convolution& c = j.c;
+  const int64_t row = c.inner * c.taps(), lanes = j.k.lanes;
+  const ConvKernels& plain = conv_kernels(j.k.compute);
+  Buffer copy(j.k.source == j.k.compute ? 0 : size_t(c.groups * c.outer * row * j.wide));
+  char* to = copy.data ? copy.data : static_cast<char*>(w);
+  const int64_t blocks = ceil_div(row, lanes);
+  parallel_for(c.groups * blocks, parallel ? std::max<int64_t>(1, c.groups * blocks / 32) : c.groups * blocks, [&](int64_t from, int64_t last) {
+    Buffer small(size_t(c.outer * lanes * j.wide));
+    for (int64_t b = from; b < last; ++b) {
+      const int64_t group = b / blocks, i = b % blocks * lanes, count = std::min(lanes, row - i);
+      const char* source = sums + (group * row + i) * j.padded * j.wide;
+      char* into = to + (group * c.outer * row + i) * j.wide;
+      if (count == lanes) {
+        plain.turn(source, j.padded, into, row, c.outer, lanes);
+      } else {
+        plain.turn(source, j.padded, small.data, lanes, c.outer, count);
+        plain.rows(small.data, lanes, 1, into, row, c.outer, count);
+      }
+    }
+  });
+  if (!copy.data) return;
+  const Segment whole{0, 0, c.groups * c.outer * row};
+  j.k.store(copy.data, whole.count, w, whole.count, 1, 1, nullptr, &whole, 1);
+}
+
+void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
+  for (int64_t p = 1; p < parts; ++p) {
+    const char* other = first + p * count * j.wide;
+    if (j.wide == 8)
+      for (int64_t i = 0; i < count; ++i) reinterpret_cast<double*>(first)[i] += reinterpret_cast<const double*>(other)[i];
+    else
+      for (int64_t i = 0; i < count; ++i) reinterpret_cast<float*>(first)[i] += reinterpret_cast<const float*>(other)[i];
+  }
+}
+
+void by_tiles(WeightJob& j, void* w, bool parallel) {
+  const Convolution& c = j.c;
+  j.lay_out(false);
+  const int64_t bytes = ((j.copies ? j.image_elements() : 0) + j.turned_elements()) * j.wide;
+  const int64_t parts = j.sums * j.wide <= kPartBytes ? std::min(c.batch, kMostParts) : 1;
+  const int64_t chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1, ceil_div(c.batch, parts));
+  Buffer sums(size_t(parts * j.sums * j.wide));
+  if (parts > 1) {
+    parallel_for(parts, parallel ? 1 : parts, [&](int64_t from, int64_t to) {
+      Chunk now(j, chunk);
+      for (int64_t p = from; p < to; ++p) {
+        const int64_t n0 = c.batch * p / parts, n1 = c.batch * (p + 1) / parts;
+        for (int64_t n = n0; n < n1; n += chunk) {
+          const int64_t count = std::min(chunk, n1 - n);
+          if (j.copies)
+            for (int64_t i = 0; i < count * j.channels(); ++i) now.copy(n, i);
+          for (int64_t m = 0; m < count; ++m)
+            for (int64_t i = 0; i < now.turns(); ++i) now.turn(n, m, i);
+          for (int64_t g = 0; g < c.groups; ++g)
+            for (int64_t q = 0; q < j.panels; ++q)
+              now.add(n, count, g, q, 0, c.taps(), 0, c.inner, sums.data + p * j.sums * j.wide, n == n0);
+        }
+      }
+    });
+    add_up(j, sums.data, parts, j.sums);
+  } else {
+    Chunk now(j, chunk);
+    const int64_t row_panels = ceil_div(c.inner, j.height), taps = c.taps();
+    auto share = [&](int64_t count, auto&& body) {
+      parallel_for(count, parallel ? std::max<int64_t>(1, count / (8 * get_num_threads())) : count, [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) body(i);
+      });
+    };
+    for (int64_t n = 0; n < c.batch; n += chunk) {
+      const int64_t count = std::min(chunk, c.batch - n);
+      if (j.copies) share(count * j.channels(), [&](int64_t i) { now.copy(n, i); });
+      share(count * now.turns(), [&](int64_t i) { now.turn(n, i / now.turns(), i % now.turns()); });
+      // A panel of y with one panel of x's channels and all taps; where these are few, each tap alone.
+      const int64_t pairs = c.groups * j.panels * row_panels;
+      const int64_t splits = parallel && pairs < 8 * get_num_threads() ? taps : 1;
+      share(pairs * splits, [&](int64_t i) {
+        const int64_t split = i % splits, pair = i / splits, g = pair / (j.panels * row_panels), rest = pair % (j.panels * row_panels);
+        const int64_t c0 = rest % row_panels * j.height;
+        now.add(n, count, g, rest / row_panels, taps * split / splits, taps * (split + 1) / splits, c0,
+                std::min(c0 + j.height, c.inner), sums.data, n == 0);
+      });
+    }
+  }
+  turn_back(j, sums.data, w, parallel);
+}
+
+// ---- by dot products
+
+void by_dots(WeightJob& j, void* w, bool parallel) {
+  const Convolution& c = j.c;
+  j.lay_out(true);
+  const int64_t taps = c.taps(), own = c.outer * c.inner * taps, count = c.groups * own;
+  const int64_t parts = std::min(c.batch, count * j.wide <= kPartBytes ? kMostParts : 1);
+  const int64_t slice = j.image.axes[1].extent * j.image.axes[2].extent;
+  const bool joined = j.image.axes[2].extent == c.out[2];
+  const int64_t rows = joined ? 1 : c.out[1], length = joined ? c.out[1] * c.out[2] : c.out[2];
+  const bool converts = j.k.source != j.k.compute;
+  Buffer sums(size_t(parts * count * j.wide));
+  std::memset(sums.data, 0, sums.bytes);
+  const int64_t tasks = parts * c.groups;
+  parallel_for(tasks, parallel ? std::max<int64_t>(1, tasks / (8 * get_num_threads())) : tasks, [&](int64_t from, int64_t to) {
+    Buffer image(size_t(j.image.elements() * j.wide)), values(converts ? size_t(c.outer * c.out_size() * j.wide) : 0);
+    std::memset(image.data, 0, image.bytes);
+    for (int64_t t = from; t < to; ++t) {
+      const int64_t part = t / c.groups, g = t % c.groups;
+      char* out = sums.data + (part * count + g * own) * j.wide;
+      for (int64_t n = c.batch * part / parts; n < c.batch * (part + 1) / parts; ++n) {
+        for (int64_t i = 0; i < c.inner; ++i)
+          j.image.fill(j.k, j.x + ((n * c.groups + g) * c.inner + i) * c.in_size() * j.narrow, image.data + i * j.image.channel * j.wide);
+        const char* y = j.y + (n * c.groups + g) * c.outer * c.out_size() * j.narrow;
+        if (converts) {
+          j.k.rows(y, 0, 1, values.data, 0, 1, c.outer * c.out_size());
+          y = values.data;
+        }
+        for (int64_t o = 0; o < c.outer; ++o)
+          for (int64_t i = 0; i < c.inner; ++i)
+            for (int64_t d = 0; d < c.out[0]; ++d)
+              for (int64_t tap = 0; tap < taps; tap += kMostTaps)
+                j.k.dots(rows, length, y + (o * c.out_size() + d * c.out[1] * c.out[2]) * j.wide, c.out[2],
+                         image.data + (i * j.image.channel + d * slice) * j.wide, j.image.axes[2].extent,
+                         j.shifts.data() + tap, std::min(kMostTaps, taps - tap), out + ((o * c.inner + i) * taps + tap) * j.wide);
+      }
+    }
+  });
+  add_up(j, sums.data, parts, count);
+  const Segment whole{0, 0, count};
+  j.k.store(sums.data, count, w, count, 1, 1, nullptr, &whole, 1);
+}
+
+}  // namespace
+
+void convolve_weight(const Convolution& c, const void* x, const void* y, void* w) {
+  if (c.groups * c.outer * c.inner * c.taps() == 0) return;
+  if (c.batch == 0) {
+    std::memset(w, 0, size_t(c.groups * c.outer * c.inner * c.taps() * item_size(c.dtype)));
+    return;
+  }
+  const ConvKernels& k = conv_kernels(c.dtype);
+  WeightJob j(c, k, x, y);
+  const bool parallel = c.work() >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
+  // For each place: a product and an unaligned load for every vector of places.
+  const double dots = 1.3 * double(c.inner * c.outer * c.taps()) / double(k.lanes);
+  if (dots < j.tile_cost) by_dots(j, w, parallel);
+  else by_tiles(j, w, parallel);
+}
+
+}  // namespace thixo

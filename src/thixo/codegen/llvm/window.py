@@ -1,0 +1,360 @@
+"""Kernels of convolutions: one register tile whose operands are found through a table, and what surrounds it.
+
+    conv_<T>_shape   [most vectors across, lanes, most rows with 1 vector, with 2, ...]
+    conv_<T>_tile    sums over k of A[i * a_row + table[k].a] * B[table[k].b + j], see `tile_functions`
+    conv_<T>_dots    the products of one row of numbers with several shifted ones, summed (depthwise gradients)
+    conv_<S>_rows    rows of an image, converted, into a padded copy
+    conv_<S>_store   sums, bias added and rounded, into the result
+    conv_<S>_turn    columns become rows
+
+T is what is computed in (f32, f64), S what is in memory. The table makes every kernel size, stride, dilation and
+flip the same code; nothing is unfolded. The driver is core/conv*.cpp.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .contract import BYTES, TYPES
+from .contract_pack import MEMORY, converted, rounded, transpose
+from .emit import Function, module, vector
+from .target import Target
+from .winograd import winograd_functions
+
+COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
+VECTORS = 4  # most across a tile
+TAPS = 8  # most rows of sums in `dots`
+
+
+def tile_rows(target: Target, vectors: int) -> int:
+    """Rows that fit in registers with so many vectors of B, and one of A."""
+    free = target.registers - vectors - 1
+    return min(free // vectors, 24)
+
+
+TILE_PARAMETERS = (
+    ("i64", "K"),
+    ("ptr noalias readonly", "A"),
+    ("i64", "a_row"),
+    ("ptr noalias readonly", "B"),
+    ("ptr noalias readonly", "table"),
+    ("ptr noalias", "C"),
+    ("i64", "ldc"),
+    ("i64", "rows"),
+    ("i64", "vectors"),
+    ("i64", "add"),
+)
+
+
+def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
+    """C[i * ldc + j] = (add ? C : 0) + sum over k of A[i * a_row + table[2 k]] * B[table[2 k + 1] + j].
+
+    The table is in bytes, a_row and ldc are in elements; i < rows, j < vectors * lanes, all of them read and written.
+    """
+    functions, names = [], []
+    for vectors in range(1, VECTORS + 1):
+        for rows in range(1, tile_rows(target, vectors) + 1):
+            functions.append(_tile(dtype, target, rows, vectors))
+            names.append(functions[-1].name)
+    lanes = target.lanes(BYTES[dtype])
+    most = [tile_rows(target, v) for v in range(1, VECTORS + 1)]
+    shape = [VECTORS, lanes, *most]
+    starts = [sum(most[:v]) for v in range(VECTORS)]
+    listed = ", ".join(f"ptr @{n}" for n in names)
+    constants = "\n".join(
+        [
+            f"@conv_{dtype}_shape = constant [{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]",
+            f"@conv_{dtype}_starts = internal constant [{VECTORS} x i64] [{', '.join(f'i64 {n}' for n in starts)}]",
+            f"@conv_{dtype}_cases = internal constant [{len(names)} x ptr] [{listed}]",
+        ]
+    )
+    f = Function(f"conv_{dtype}_tile", TILE_PARAMETERS, attributes=target.attributes)
+    start = f.load("i64", f.at(f"@conv_{dtype}_starts", f.sub("%vectors", 1), "i64"))
+    chosen = f.load("ptr", f.at(f"@conv_{dtype}_cases", f.add(start, f.sub("%rows", 1)), "ptr"))
+    values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in TILE_PARAMETERS)
+    f.line(f"musttail call void {chosen}({values})")
+    return [*functions, f], constants
+
+
+def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
+    f = Function(
+        f"conv_{dtype}_tile_{rows}x{vectors}", TILE_PARAMETERS, attributes=target.attributes, internal=True
+    )
+    size, lanes, element = BYTES[dtype], target.lanes(BYTES[dtype]), TYPES[dtype]
+    vec = vector(element, lanes)
+    sums = [[f.variable(vec, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
+    row = f.mul("%a_row", size)
+    odd = {1: row, **{i: f.mul(row, i) for i in (3, 5, 7) if i < rows}}
+    table = f.variable("ptr", "%table", 8)
+    with f.loop(0, "%K"):
+        entry = f.load("ptr", table)
+        f.store("ptr", f.at(entry, 16), table)
+        a = f.at("%A", f.load("i64", entry, 8))
+        b = f.at("%B", f.load("i64", f.at(entry, 8), 8))
+        across = [f.load(vec, f.at(b, j * lanes * size), size) for j in range(vectors)]
+        for i in range(rows):
+            place = i % 8
+            if i and place == 0:
+                a = f.at(a, f.mul(row, 8))
+            at = a
+            if place:
+                scale = place & -place
+                at = f.at(a, f.mul(odd[place // scale], scale))
+            one = f.splat(element, f.load(element, at, size), lanes)
+            for j in range(vectors):
+                f.store(vec, f.intrinsic("fma", vec, one, across[j], f.load(vec, sums[i][j])), sums[i][j])
+    step = f.mul("%ldc", size)
+    places = ["%C"]
+    for _ in range(1, rows):
+        places.append(f.at(places[-1], step))
+    with f.when(f.compare("ne", "%add", 0)):
+        for i in range(rows):
+            for j in range(vectors):
+                old = f.load(vec, f.at(places[i], j * lanes * size), size)
+                f.store(vec, f.op(f"fadd {vec} {old}, {f.load(vec, sums[i][j])}"), sums[i][j])
+    for i in range(rows):
+        for j in range(vectors):
+            f.store(vec, f.load(vec, sums[i][j]), f.at(places[i], j * lanes * size), size)
+    return f
+
+
+def dots_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
+    """out[t] += the sum of g[r * g_row + j] * x[r * x_row + j + shifts[t]] over rows r and j < count, for t < taps.
+
+    The order of additions depends on rows and count alone.
+    """
+    parameters = (
+        ("i64", "rows"), ("i64", "count"), ("ptr noalias readonly", "g"), ("i64", "g_row"),
+        ("ptr noalias readonly", "x"), ("i64", "x_row"), ("ptr noalias readonly", "shifts"), ("i64", "taps"),
+        ("ptr noalias", "out"),
+    )  # fmt: skip
+    size, lanes, element = BYTES[dtype], target.lanes(BYTES[dtype]), TYPES[dtype]
+    vec = vector(element, lanes)
+    functions = []
+    for taps in range(1, TAPS + 1):
+        f = Function(f"conv_{dtype}_dots_{taps}", parameters, attributes=target.attributes, internal=True)
+        sums = [f.variable(vec, "zeroinitializer") for _ in range(taps)]
+        singles = [f.variable(element, "0.0") for _ in range(taps)]
+        shifts = [f.mul(f.load("i64", f.at("%shifts", t, "i64"), 8), size) for t in range(taps)]
+        many = f.op(f"and i64 %count, {-lanes}")
+        rest = f.sub("%count", many)
+        mask = f.mask(rest, lanes) if target.masks else ""
+        with f.loop(0, "%rows") as r:
+            g = f.at("%g", f.mul(r, "%g_row"), element)
+            x = f.at("%x", f.mul(r, "%x_row"), element)
+            with f.loop(0, many, lanes) as j:
+                value, from_x = f.load(vec, f.at(g, j, element), size), f.at(x, j, element)
+                for t in range(taps):
+                    other = f.load(vec, f.at(from_x, shifts[t]), size)
+                    f.store(vec, f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])), sums[t])
+            if mask:
+                with f.when(f.compare("ne", rest, 0)):
+                    value = f.masked_load(vec, f.at(g, many, element), mask, size)
+                    from_x = f.at(x, many, element)
+                    for t in range(taps):
+                        other = f.masked_load(vec, f.at(from_x, shifts[t]), mask, size)
+                        f.store(vec, f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])), sums[t])
+            else:
+                with f.loop(many, "%count") as j:
+                    value, from_x = f.load(element, f.at(g, j, element), size), f.at(x, j, element)
+                    for t in range(taps):
+                        other = f.load(element, f.at(from_x, shifts[t]), size)
+                        total = f.intrinsic("fma", element, value, other, f.load(element, singles[t]))
+                        f.store(element, total, singles[t])
+        for t in range(taps):
+            total = f.call(f"llvm.vector.reduce.fadd.v{lanes}{dtype}", element, (element, "0.0"),
+                           (vec, f.load(vec, sums[t])))  # fmt: skip
+            total = f.op(f"fadd {element} {total}, {f.load(element, singles[t])}")
+            to = f.at("%out", t, element)
+            f.store(element, f.op(f"fadd {element} {f.load(element, to, size)}, {total}"), to, size)
+        functions.append(f)
+    listed = ", ".join(f"ptr @{f.name}" for f in functions)
+    constants = f"@conv_{dtype}_dots_cases = internal constant [{TAPS} x ptr] [{listed}]"
+    f = Function(f"conv_{dtype}_dots", parameters, attributes=target.attributes)
+    chosen = f.load("ptr", f.at(f"@conv_{dtype}_dots_cases", f.sub("%taps", 1), "ptr"))
+    values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in parameters)
+    f.line(f"musttail call void {chosen}({values})")
+    return [*functions, f], constants
+
+
+def _masks_fit(source: str, target: Target) -> bool:
+    """16-bit elements have no masked loads below AVX-512."""
+    return target.masks and (BYTES[source] >= 4 or target.vector_bytes == 64)
+
+
+def rows_function(source: str, target: Target) -> Function:
+    """to[r * to_row + j] = from[r * from_row + j * step] for r < rows, j < count, converted to what is computed in."""
+    parameters = (
+        ("ptr noalias readonly", "from"), ("i64", "from_row"), ("i64", "step"), ("ptr noalias", "to"),
+        ("i64", "to_row"), ("i64", "rows"), ("i64", "count"),
+    )  # fmt: skip
+    f = Function(f"conv_{source}_rows", parameters, attributes=target.attributes)
+    to = COMPUTE[source]
+    lanes, element, size = target.lanes(BYTES[to]), MEMORY[source], BYTES[source]
+    narrow, wide = vector(element, lanes), vector(TYPES[to], lanes)
+    mask_fits = _masks_fit(source, target)
+
+    def single(a: str, b: str, start: str) -> None:
+        with f.loop(start, "%count") as j:
+            value = f.load(element, f.at(a, f.mul(j, "%step"), element), size)
+            f.store(TYPES[to], converted(f, source, to, value, 1), f.at(b, j, TYPES[to]), BYTES[to])
+
+    plain = f.compare("eq", "%step", 1)
+    double = f.compare("eq", "%step", 2)
+    many = f.op(f"and i64 %count, {-lanes}")
+    rest = f.sub("%count", many)
+    mask = f.mask(rest, lanes) if mask_fits else ""
+    with f.loop(0, "%rows") as r:
+        a = f.at("%from", f.mul(r, "%from_row"), element)
+        b = f.at("%to", f.mul(r, "%to_row"), TYPES[to])
+        with f.when(plain):
+            with f.loop(0, many, lanes) as j:
+                value = converted(f, source, to, f.load(narrow, f.at(a, j, element), size), lanes)
+                f.store(wide, value, f.at(b, j, TYPES[to]), BYTES[to])
+            if mask_fits:
+                with f.when(f.compare("ne", rest, 0)):
+                    value = f.masked_load(narrow, f.at(a, many, element), mask, size)
+                    value = converted(f, source, to, value, lanes)
+                    f.masked_store(wide, value, f.at(b, many, TYPES[to]), mask, BYTES[to])
+            else:
+                single(a, b, many)
+        with f.unless(plain):
+            start = f.variable("i64", "0", 8)
+            with f.when(double):
+                order = ", ".join(f"i32 {2 * n}" for n in range(lanes))
+
+                def even(one: str, two: str) -> str:
+                    picked = f.op(f"shufflevector {narrow} {one}, {narrow} {two}, <{lanes} x i32> <{order}>")
+                    return converted(f, source, to, picked, lanes)
+
+                # The element after the last one may lie beyond the row: vectors that end with it are read by masks.
+                whole = f.choose(f.compare("eq", rest, 0), "i64", f.sub(many, lanes), many)
+                with f.loop(0, whole, lanes) as j:
+                    at = f.at(a, f.mul(j, 2), element)
+                    one, two = f.load(narrow, at, size), f.load(narrow, f.at(at, lanes, element), size)
+                    f.store(wide, even(one, two), f.at(b, j, TYPES[to]), BYTES[to])
+                start_now = f.intrinsic("smax", "i64", whole, "0")
+                f.store("i64", start_now, start)
+                if mask_fits:
+                    left = f.sub("%count", start_now)
+                    reach = f.sub(f.mul(left, 2), 1)
+                    at = f.at(a, f.mul(start_now, 2), element)
+                    one = f.masked_load(narrow, at, f.mask(reach, lanes), size)
+                    two = f.masked_load(narrow, f.at(at, lanes, element), f.mask(f.sub(reach, lanes), lanes), size)
+                    f.masked_store(wide, even(one, two), f.at(b, start_now, TYPES[to]), f.mask(left, lanes), BYTES[to])
+                    f.store("i64", "%count", start)
+            single(a, b, f.load("i64", start))
+    return f
+
+
+def store_function(to: str, target: Target) -> Function:
+    """Sums become results: for each row and segment (from, to, count), y[.. to + j * step] = sums[.. from + j] + bias.
+
+    `bias` has one element for each row, or is null; segments are three i64 each.
+    """
+    parameters = (
+        ("ptr noalias readonly", "sums"), ("i64", "ld"), ("ptr noalias", "y"), ("i64", "y_row"), ("i64", "step"),
+        ("i64", "rows"), ("ptr noalias readonly", "bias"), ("ptr noalias readonly", "segments"), ("i64", "pieces"),
+    )  # fmt: skip
+    f = Function(f"conv_{to}_store", parameters, attributes=target.attributes)
+    compute = COMPUTE[to]
+    lanes, size = target.lanes(BYTES[compute]), BYTES[to]
+    has_bias = f.compare("ne", "%bias", "null", "ptr")
+    plain, double = f.compare("eq", "%step", 1), f.compare("eq", "%step", 2)
+    mask_fits = _masks_fit(to, target)
+    more = f.variable(TYPES[compute], "0.0")
+
+    def value(at: str, n: int, mask: str = "") -> str:
+        wide = vector(TYPES[compute], n)
+        read = f.masked_load(wide, at, mask, BYTES[compute]) if mask else f.load(wide, at, BYTES[compute])
+        biased = f.op(f"fadd {wide} {read}, {f.splat(TYPES[compute], f.load(TYPES[compute], more), n)}")
+        chosen = f.op(f"select i1 {has_bias}, {wide} {biased}, {wide} {read}")
+        return rounded(f, compute, to, chosen, n)
+
+    def single(a: str, b: str, start: str, count: str) -> None:
+        with f.loop(start, count) as j:
+            at = f.at(b, f.mul(j, "%step"), MEMORY[to])
+            f.store(MEMORY[to], value(f.at(a, j, TYPES[compute]), 1), at, size)
+
+    narrow = vector(MEMORY[to], lanes)
+    with f.loop(0, "%rows") as r:
+        source = f.at("%sums", f.mul(r, "%ld"), TYPES[compute])
+        into = f.at("%y", f.mul(r, "%y_row"), MEMORY[to])
+        with f.when(has_bias):
+            one = converted(f, to, compute, f.load(MEMORY[to], f.at("%bias", r, MEMORY[to]), size), 1)
+            f.store(TYPES[compute], one, more)
+        with f.loop(0, "%pieces") as s:
+            piece = f.at("%segments", f.mul(s, 24))
+            a = f.at(source, f.load("i64", piece, 8), TYPES[compute])
+            b = f.at(into, f.load("i64", f.at(piece, 8), 8), MEMORY[to])
+            count = f.load("i64", f.at(piece, 16), 8)
+            with f.when(plain):
+                many = f.op(f"and i64 {count}, {-lanes}")
+                with f.loop(0, many, lanes) as j:
+                    f.store(narrow, value(f.at(a, j, TYPES[compute]), lanes), f.at(b, j, MEMORY[to]), size)
+                rest = f.sub(count, many)
+                if mask_fits:
+                    with f.when(f.compare("ne", rest, 0)):
+                        mask = f.mask(rest, lanes)
+                        result = value(f.at(a, many, TYPES[compute]), lanes, mask)
+                        f.masked_store(narrow, result, f.at(b, many, MEMORY[to]), mask, size)
+                else:
+                    single(a, b, many, count)
+            with f.unless(plain):
+                start = f.variable("i64", "0", 8)
+                f.store("i64", "0", start)
+                if mask_fits:
+                    half = lanes // 2
+                    every = ", ".join(f"i1 {int(n % 2 == 0)}" for n in range(lanes))
+                    order = ", ".join(f"i32 {n // 2}" for n in range(lanes))
+                    small = vector(MEMORY[to], half)
+                    with f.when(double):
+                        whole = f.op(f"and i64 {count}, {-half}")
+                        with f.loop(0, whole, half) as j:
+                            result = value(f.at(a, j, TYPES[compute]), half)
+                            wide = f.op(f"shufflevector {small} {result}, {small} poison, <{lanes} x i32> <{order}>")
+                            f.masked_store(narrow, wide, f.at(b, f.mul(j, 2), MEMORY[to]), f"<{every}>", size)
+                        f.store("i64", whole, start)
+                single(a, b, f.load("i64", start), count)
+    return f
+
+
+def turn_function(source: str, target: Target) -> Function:
+    """to[p * to_row + i] = from[i * from_row + p] for p < length; `count` of `lanes` i are there, all are written."""
+    parameters = (
+        ("ptr noalias readonly", "from"), ("i64", "from_row"), ("ptr noalias", "to"), ("i64", "to_row"),
+        ("i64", "length"), ("i64", "count"),
+    )  # fmt: skip
+    f = Function(f"conv_{source}_turn", parameters, attributes=target.attributes)
+    to = COMPUTE[source]
+    lanes, element, size = target.lanes(BYTES[to]), MEMORY[source], BYTES[source]
+    narrow, wide = vector(element, lanes), vector(TYPES[to], lanes)
+    last = f.sub("%count", 1)
+    short = f.compare("slt", "%length", lanes)
+    with f.when(short), f.loop(0, lanes) as i, f.loop(0, "%length") as p:
+        at = f.at(f.at("%from", f.mul(f.min(i, last), "%from_row"), element), p, element)
+        place = f.at(f.at("%to", f.mul(p, "%to_row"), TYPES[to]), i, TYPES[to])
+        f.store(TYPES[to], converted(f, source, to, f.load(element, at, size), 1), place, BYTES[to])
+    with f.unless(short):
+        pointers = [f.at("%from", f.mul(f.min(i, last), "%from_row"), element) for i in range(lanes)]
+        final = f.sub("%length", lanes)
+        with f.loop(0, "%length", lanes) as block:
+            p = f.min(block, final)  # the last block may overlap the one before it
+            read = [converted(f, source, to, f.load(narrow, f.at(q, p, element), size), lanes) for q in pointers]
+            into = f.at("%to", f.mul(p, "%to_row"), TYPES[to])
+            for row in transpose(f, read, TYPES[to], lanes):
+                f.store(wide, row, into, BYTES[to])
+                into = f.at(into, "%to_row", TYPES[to])
+    return f
+
+
+def parts(target: Target) -> Iterator[tuple[str, str]]:
+    """(name, text) for each module of a library."""
+    for dtype, compute in COMPUTE.items():
+        if dtype == compute:
+            tiles, constants = tile_functions(dtype, target)
+            dots, more = dots_functions(dtype, target)
+            yield f"conv-{dtype}-tile", module([*tiles, *dots], f"{constants}\n{more}")
+        functions = [rows_function(dtype, target), store_function(dtype, target), turn_function(dtype, target)]
+        yield f"conv-{dtype}", module(functions)
+    yield "conv-winograd", module(winograd_functions(target))

@@ -1,0 +1,192 @@
+"""Generated kernels of matrix products: those of this machine compute, those of others compile; and the operator on them."""
+
+import ctypes
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import thixo as tx
+
+llvmlite = pytest.importorskip("llvmlite")
+
+from thixo.codegen.llvm import contract, contract_parts, emit, target  # noqa: E402
+from thixo.codegen.llvm.compile import loaded, object_code  # noqa: E402
+
+ADDRESS, NUMBER = ctypes.c_void_p, ctypes.c_int64
+
+
+def runnable() -> list[str]:
+    """Targets whose code this machine runs."""
+    features = target._host_features() if target.host() is not target.AARCH64 else set()
+    found = ["portable"]
+    if features >= target._V3:
+        found.append("x86-64-v3")
+    if features >= target._V4:
+        found.append("x86-64-v4")
+    return found
+
+
+@pytest.mark.parametrize("name", runnable())
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+def test_tiles_compute(name: str, dtype: str) -> None:
+    """Every number of rows and columns, both layouts of A, with and without what was in C."""
+    chosen = target.named(name)
+    functions, constants = contract.tile_functions(dtype, chosen)
+    code = object_code(emit.module(functions, constants), chosen)
+    (address,) = loaded().addresses(code, [f"gemm_{dtype}_tile"])
+    call = ctypes.CFUNCTYPE(
+        None, NUMBER, ADDRESS, NUMBER, NUMBER, ADDRESS, NUMBER, ADDRESS, *[NUMBER] * 4
+    )(address)
+    tile = contract.tile_of(dtype, chosen)
+    kind = {"f32": np.float32, "f64": np.float64}[dtype]
+    random = np.random.default_rng(0)
+    for rows in range(1, tile.rows + 1):
+        for columns in range(1, tile.columns + 1, 1 if rows in (1, tile.rows) else 5):
+            k, add = int(random.integers(0, 70)), int(random.integers(2))
+            a = random.integers(-4, 5, (rows, k)).astype(kind)
+            b = random.integers(-4, 5, (k, tile.columns)).astype(kind)
+            for by_rows in (False, True):
+                c = random.integers(-4, 5, (rows, columns + 3)).astype(kind)
+                wanted = c.copy()
+                wanted[:, :columns] = add * c[:, :columns] + a @ b[:, :columns]
+                lies = a if by_rows else np.ascontiguousarray(a.T)
+                strides = (k, 1) if by_rows else (1, rows)
+                call(k, lies.ctypes.data, *strides, b.ctypes.data, tile.columns, c.ctypes.data,
+                     columns + 3, rows, columns, add)  # fmt: skip
+                assert (c == wanted).all(), (rows, columns, k, by_rows, add)
+
+
+@pytest.mark.parametrize("name", ["x86-64-v3", "x86-64-v4", "aarch64"])
+def test_everything_shipped_compiles(name: str) -> None:
+    """For every machine, on every machine."""
+    chosen = target.named(name)
+    names = set()
+    for part, text in contract_parts.parts(chosen):
+        assert object_code(text, chosen)[:4] == b"\x7fELF"
+        names.add(part)
+    assert {"gemm-f32", "gemm-f64", "gemm-f16", "gemm-bf16", "gemm-f32-tile"} <= names
+
+
+PROGRAM = """
+import numpy as np
+import thixo as tx
+
+random = np.random.default_rng(0)
+for dtype in (tx.float32, tx.float64, tx.bfloat16, tx.float16):
+    for m, k, n in [(1, 300, 40), (5, 40, 33), (40, 300, 70), (65, 17, 3), (0, 3, 4), (3, 0, 4)]:
+        a = random.integers(-3, 4, (m, k))
+        b = random.integers(-3, 4, (n, k))
+        got = tx.matmul(tx.tensor(a).to(dtype), tx.tensor(b).to(dtype).mT).to(tx.float64).numpy()
+        wanted = tx.tensor((a @ b.T).astype("float64")).to(dtype).to(tx.float64).numpy()
+        assert (got == wanted).all(), (dtype, m, k, n)
+print("right")
+"""
+
+
+@pytest.mark.parametrize("name", [*runnable(), "none such"])
+def test_forced_target(name: str) -> None:
+    """THIXO_TARGET chooses the kernels; whole numbers come out exactly with any of them."""
+    environment = {**os.environ, "THIXO_TARGET": name}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True
+    )
+    if name == "none such":
+        assert done.returncode != 0
+        assert "does not run on this processor" in done.stderr
+    else:
+        assert done.stdout.strip() == "right", done.stderr
+
+
+# ---- the operator
+
+
+def pair(random: np.random.Generator, batch: tuple[int, ...], rows: int, columns: int, layout: int):
+    """The same matrix as a tensor and as an array: plain, transposed, or every second element."""
+    if layout == 0:
+        array = random.standard_normal((*batch, rows, columns))
+        return tx.tensor(array), array
+    if layout == 1:
+        array = random.standard_normal((*batch, columns, rows))
+        return tx.tensor(array).mT, array.swapaxes(-1, -2)
+    array = random.standard_normal((*batch, 2 * rows, 3 * columns))
+    return tx.tensor(array)[..., ::2, 1::3], array[..., ::2, 1::3]
+
+
+def test_random_products() -> None:
+    """Sizes from 0 to 40, layouts, batches that broadcast."""
+    random = np.random.default_rng(1)
+    batches = [((), ()), ((3,), ()), ((), (3,)), ((2, 1), (3,)), ((2, 3), (2, 3)), ((0,), (1,))]
+    for i in range(300):
+        m, k, n = (int(x) for x in random.integers(0, 41, 3))
+        first, second = batches[i % len(batches)]
+        a, x = pair(random, first, m, k, int(random.integers(3)))
+        b, y = pair(random, second, k, n, int(random.integers(3)))
+        made = tx.matmul(a, b)
+        wanted = x @ y
+        assert made.is_contiguous()
+        assert made.shape == wanted.shape
+        np.testing.assert_allclose(made.numpy(), wanted, atol=1e-11)
+
+
+def test_vectors() -> None:
+    random = np.random.default_rng(2)
+    for shapes in [
+        ((5,), (5,)),
+        ((4, 5), (5,)),
+        ((5,), (5, 3)),
+        ((2, 4, 5), (5,)),
+        ((5,), (2, 5, 3)),
+    ]:
+        x, y = (random.standard_normal(s) for s in shapes)
+        made = tx.matmul(tx.tensor(x), tx.tensor(y)).numpy()
+        assert made.shape == (x @ y).shape
+        np.testing.assert_allclose(made, x @ y)
+
+
+def test_threads_do_not_matter() -> None:
+    random = np.random.default_rng(3)
+    before = tx.get_num_threads()
+    try:
+        for m, k, n in [(200, 700, 300), (3, 900, 800), (900, 300, 5)]:
+            a = tx.tensor(random.standard_normal((m, k)).astype("float32"))
+            b = tx.tensor(random.standard_normal((k, n)).astype("float32"))
+            results = []
+            for count in (1, 2, 3, 7):
+                tx.set_num_threads(count)
+                results.append(tx.matmul(a, b).numpy().tobytes())
+            assert len(set(results)) == 1
+    finally:
+        tx.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [tx.int8, tx.uint16, tx.int32, tx.int64, tx.uint64])
+def test_integers_wrap(dtype) -> None:
+    random = np.random.default_rng(4)
+    x = random.integers(0, 120, (7, 300)).astype(dtype.name)
+    y = random.integers(0, 120, (300, 9)).astype(dtype.name)
+    assert (tx.matmul(tx.tensor(x), tx.tensor(y)).numpy() == x @ y).all()
+    assert (tx.matmul(tx.tensor(x), tx.tensor(y.T.copy()).mT).numpy() == x @ y).all()
+
+
+def test_bias_of_linear_with_and_without_tape() -> None:
+    random = np.random.default_rng(5)
+    for m, k, n in [(1, 300, 50), (40, 30, 20), (0, 3, 4), (6, 0, 4)]:
+        x, w, b = (random.standard_normal(s) for s in [(m, k), (n, k), (n,)])
+        plain = tx.nn.functional.linear(tx.tensor(x), tx.tensor(w), tx.tensor(b))
+        taped = tx.nn.functional.linear(
+            tx.tensor(x), tx.tensor(w).requires_grad_(), tx.tensor(b).requires_grad_()
+        )
+        np.testing.assert_allclose(plain.numpy(), x @ w.T + b, atol=1e-12)
+        np.testing.assert_allclose(taped.detach().numpy(), x @ w.T + b, atol=1e-12)
+
+
+def test_messages() -> None:
+    with pytest.raises(tx.errors.ShapeError, match="matmul: inner sizes differ"):
+        tx.matmul(tx.ones(2, 3), tx.ones(4, 5))
+    with pytest.raises(tx.errors.ShapeError, match="do not broadcast"):
+        tx.matmul(tx.ones(2, 3, 4), tx.ones(3, 4, 2))
+    with pytest.raises(tx.errors.DTypeError, match="dtypes differ"):
+        tx.matmul(tx.ones(2, 3), tx.ones(3, 2).to(tx.float64))
