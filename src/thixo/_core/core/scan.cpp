@@ -181,6 +181,35 @@ inline double sum_float_block(const float* from, int64_t n) {
   return own;
 }
 
+#if defined(__SSE2__)
+// Columns [i, i + 4) of two rows, whose sums so far are the two halves of `carried`.
+inline void scan_four_columns(float* to, const float* from, int64_t n, int64_t i, __m128d& carried) {
+  const __m128 a = _mm_loadu_ps(from + i), b = _mm_loadu_ps(from + n + i);
+  const __m128 low = _mm_unpacklo_ps(a, b), high = _mm_unpackhi_ps(a, b);  // a0 b0 a1 b1, a2 b2 a3 b3
+  auto next = [&](__m128 pair) { return _mm_cvtpd_ps(carried = _mm_add_pd(carried, _mm_cvtps_pd(pair))); };
+  const __m128 r0 = next(low), r1 = next(_mm_movehl_ps(low, low));
+  const __m128 r2 = next(high), r3 = next(_mm_movehl_ps(high, high));
+  const __m128 first = _mm_movelh_ps(r0, r1), second = _mm_movelh_ps(r2, r3);
+  _mm_storeu_ps(to + i, _mm_shuffle_ps(first, second, _MM_SHUFFLE(2, 0, 2, 0)));
+  _mm_storeu_ps(to + n + i, _mm_shuffle_ps(first, second, _MM_SHUFFLE(3, 1, 3, 1)));
+}
+
+// Four rows at once, two to a register. The sums are those of scan_row: one element after the other.
+void scan_four_float_rows(float* to, const float* from, int64_t n) {
+  __m128d low = _mm_set1_pd(-0.0), high = low;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    scan_four_columns(to, from, n, i, low);
+    scan_four_columns(to + 2 * n, from + 2 * n, n, i, high);
+  }
+  double sums[4];
+  _mm_storeu_pd(sums, low);
+  _mm_storeu_pd(sums + 2, high);
+  for (; i < n; ++i)
+    for (int r = 0; r < 4; ++r) to[r * n + i] = float(sums[r] += double(from[r * n + i]));
+}
+#endif
+
 void scan_float_row(float* to, const float* from, int64_t n, bool on_threads) {
   const int64_t blocks = (n + kBlock - 1) / kBlock;
   auto size = [n](int64_t b) { return std::min(kBlock, n - b * kBlock); };
@@ -288,12 +317,13 @@ void run(char* to, const char* from, ScanShape s) {
       for (int64_t o = 0; o < s.outer; ++o) scan_float_row(y + o * s.n, x + o * s.n, s.n, true);
       return;
     }
-    return parallel_for(s.outer, std::max<int64_t>(1, kGrain / s.n), [&](int64_t begin, int64_t end) {
-      for (int64_t o = begin; o < end; ++o) scan_float_row(y + o * s.n, x + o * s.n, s.n, false);
-    });
+    if (s.n > kBlock)
+      return parallel_for(s.outer, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t o = begin; o < end; ++o) scan_float_row(y + o * s.n, x + o * s.n, s.n, false);
+      });
   }
   // Additions that may be grouped otherwise (integers, and float32 in double): long rows in blocks.
-  const bool blocks = kReorders && s.n > kChain;
+  const bool blocks = kReorders && s.n > kChain && !std::is_same_v<typename F::In, float>;
   if (blocks && s.outer < 16 && s.n > 16 * kBlock) {
     for (int64_t o = 0; o < s.outer; ++o) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, true);
     return;
@@ -303,7 +333,15 @@ void run(char* to, const char* from, ScanShape s) {
     int64_t o = begin * 4;
     const int64_t stop = std::min(s.outer, end * 4);
     if (!blocks)
-      for (; o + 4 <= stop; o += 4) scan_four_rows<F>(y + o * s.n, x + o * s.n, s.n);
+      for (; o + 4 <= stop; o += 4) {
+#if defined(__SSE2__)
+        if constexpr (kReorders && std::is_same_v<typename F::In, float>) {
+          scan_four_float_rows(y + o * s.n, x + o * s.n, s.n);
+          continue;
+        }
+#endif
+        scan_four_rows<F>(y + o * s.n, x + o * s.n, s.n);
+      }
     for (; o < stop; ++o) {
       if (blocks) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, false);
       else scan_row<F>(y + o * s.n, x + o * s.n, s.n);
