@@ -360,3 +360,14 @@ def test_gradients_of_reads_are_sums():
     table.grad = None
     (table[1] + table[2:3] + table[[0]]).sum().backward()
     assert table.grad.tolist() == [[1] * 3, [1] * 3, [1] * 3, [0] * 3]
+
+
+def test_zero_dimensions():
+    x = tx.tensor(3.0)
+    assert tx.nn.functional.pad(x, ()).item() == 3
+    assert tx.flip(x, ()).item() == tx.roll(x, 1).item() == 3
+    assert tx.cumsum(x, 0).item() == tx.sort(x).values.item() == tx.argsort(x).item() + 3 == 3
+    assert tx.index_select(x, 0, tx.tensor([0])).item() == tx.take(x, tx.tensor(0)).item() == 3
+    assert tx.gather(x, 0, tx.tensor(0)).item() == tx.median(x).item() == 3
+    assert tx.topk(x, 1).values.item() == tx.kthvalue(x, 1).values.item() == 3
+    assert tx.stack([x, x]).tolist() == [3, 3]

@@ -215,7 +215,7 @@ bool triu(const Operator&, PyObject* const* slots, Results& out) { return make_t
 bool constant_pad(const Operator& op, PyObject* const* slots, Results& out) {
   Ref<Tensor> t = ref_of(slots[0]);
   const int n = t->ndim();
-  if (!PyTuple_Check(slots[1]) || PyTuple_GET_SIZE(slots[1]) % 2 || PyTuple_GET_SIZE(slots[1]) > 2 * n) return false;
+  if (n == 0 || !PyTuple_Check(slots[1]) || PyTuple_GET_SIZE(slots[1]) % 2 || PyTuple_GET_SIZE(slots[1]) > 2 * n) return false;
   Dims before(n), after(n), sizes = t->sizes;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(slots[1]); ++i) {
     const int d = n - 1 - int(i / 2);
