@@ -125,7 +125,7 @@ def stages(kernel: Kernel) -> Stages:
         walks[n].computed = sorted(seen)
     for v in kept:
         walks[level[v]].kept.append(v)
-    before = []
+    before: list[int] = []
     for i in _needed_uniform(kernel, varying, walks):
         (walks[level[i] - 1].uniform if level[i] and body[i].op != "reduce" else before).append(i)
     before = [i for i in before if body[i].op != "reduce"]
