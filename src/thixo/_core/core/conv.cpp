@@ -198,7 +198,7 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
     places[i] = high - low + 1;
     meets[i].push_back(0);
   }
-  // With a stride each remainder has some of the taps. As [groups][outer][taps][inner], what a tile reads of one lies
+  // With a stride each remainder has some of the taps. As [groups][taps][outer][inner], what a tile reads of one lies
   // together; for few places that is not worth while. Without a stride all taps are read anyway.
   const int64_t spread = round_up(c.inner, k.lanes) + k.lanes, blocks = ceil_div(c.inner, k.lanes);
   const bool turns = c.stride[0] * c.stride[1] * c.stride[2] > 1 && taps > 1 && c.batch * c.out_size() >= 400;
@@ -209,7 +209,7 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
       for (int64_t o = from; o < to; ++o)
         for (int64_t b = 0; b < blocks; ++b)
           k.turn(static_cast<const char*>(w) + (o * c.inner + b * k.lanes) * taps * item_size(k.source), taps,
-                 copy.data + (o * taps * spread + b * k.lanes) * wide, spread, taps, std::min(k.lanes, c.inner - b * k.lanes));
+                 copy.data + ((o / c.outer * taps * c.outer + o % c.outer) * spread + b * k.lanes) * wide, c.outer * spread, taps, std::min(k.lanes, c.inner - b * k.lanes));
     });
   }
   Sweep s;
@@ -244,7 +244,7 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
             for (auto [th, sh] : h.taps)
               for (auto [tv, sv] : v.taps) {
                 const int64_t tap = (td * c.kernel[1] + th) * c.kernel[2] + tv;
-                p.table.push_back({(turns ? (o * taps + tap) * spread : o * c.inner * taps + tap) * wide,
+                p.table.push_back({(turns ? (tap * c.outer + o) * spread : o * c.inner * taps + tap) * wide,
                                    (o * s.image.channel + s.image.offset(d.first + sd + pad[0], h.first + sh + pad[1],
                                                                          v.first + sv + pad[2])) * wide});
               }

@@ -325,6 +325,14 @@ def rows_function(source: str, target: Target) -> Function:
     many = f.op(f"and i64 %count, {-lanes}")
     rest = f.sub("%count", many)
     mask = f.mask(rest, lanes) if mask_fits else ""
+    # Of every second element, the one after the last may lie beyond the row: vectors that end with it are read by masks.
+    whole = f.choose(f.compare("eq", rest, 0), "i64", f.sub(many, lanes), many)
+    done = f.intrinsic("smax", "i64", whole, "0")
+    if mask_fits:
+        left = f.sub("%count", done)
+        reach = f.sub(f.mul(left, 2), 1)
+        first, second = f.mask(reach, lanes), f.mask(f.sub(reach, lanes), lanes)
+        written = f.mask(left, lanes)
     with f.loop(0, "%rows") as r:
         a = f.at("%from", f.mul(r, "%from_row"), element)
         b = f.at("%to", f.mul(r, "%to_row"), TYPES[to])
@@ -350,8 +358,6 @@ def rows_function(source: str, target: Target) -> Function:
                     )
                     return converted(f, source, to, picked, lanes)
 
-                # The element after the last one may lie beyond the row: vectors that end with it are read by masks.
-                whole = f.choose(f.compare("eq", rest, 0), "i64", f.sub(many, lanes), many)
                 with f.loop(0, whole, lanes) as j:
                     at = f.at(a, f.mul(j, 2), element)
                     one, two = (
@@ -359,23 +365,13 @@ def rows_function(source: str, target: Target) -> Function:
                         f.load(narrow, f.at(at, lanes, element), size),
                     )
                     f.store(wide, even(one, two), f.at(b, j, TYPES[to]), BYTES[to])
-                start_now = f.intrinsic("smax", "i64", whole, "0")
-                f.store("i64", start_now, start)
+                f.store("i64", done, start)
                 if mask_fits:
-                    left = f.sub("%count", start_now)
-                    reach = f.sub(f.mul(left, 2), 1)
-                    at = f.at(a, f.mul(start_now, 2), element)
-                    one = f.masked_load(narrow, at, f.mask(reach, lanes), size)
-                    two = f.masked_load(
-                        narrow, f.at(at, lanes, element), f.mask(f.sub(reach, lanes), lanes), size
-                    )
-                    f.masked_store(
-                        wide,
-                        even(one, two),
-                        f.at(b, start_now, TYPES[to]),
-                        f.mask(left, lanes),
-                        BYTES[to],
-                    )
+                    at = f.at(a, f.mul(done, 2), element)
+                    one = f.masked_load(narrow, at, first, size)
+                    two = f.masked_load(narrow, f.at(at, lanes, element), second, size)
+                    place = f.at(b, done, TYPES[to])
+                    f.masked_store(wide, even(one, two), place, written, BYTES[to])
                     f.store("i64", "%count", start)
             single(a, b, f.load("i64", start))
     return f

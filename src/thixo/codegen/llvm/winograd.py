@@ -143,17 +143,20 @@ def output_function(target: Target) -> Function:
     high = [n + lanes // 2 for n in low]
     full = f.op(f"and i64 %columns, {-2 * lanes}")
 
-    def put(value: str, at: str, left: str | None) -> None:
+    def put(value: str, at: str, left: str | None, mask: str) -> None:
         if left is None:
             f.store(vec, value, at, 4)
         elif target.masks:
-            f.masked_store(vec, value, at, f.mask(left, lanes), 4)
+            f.masked_store(vec, value, at, mask, 4)
         else:
             few = f.variable(vec, value)
             with f.loop(0, f.min(left, lanes)) as j:
                 f.store("float", f.load("float", f.at(few, j, "float")), f.at(at, j, "float"))
 
     def part(j: str, left: str | None) -> None:
+        masks = ["", ""]
+        if left is not None:
+            masks = [f.mask(left, lanes), f.mask(f.sub(left, lanes), lanes)]
         at = f.at("%m", f.mul(f.op(f"lshr i64 {j}, 1"), 4))
         pieces = []
         for _ in range(16):
@@ -168,11 +171,10 @@ def output_function(target: Target) -> Function:
             def store(at: str, even: str = even, odd: str = odd) -> None:
                 one, two = shuffle(f, vec, even, odd, low), shuffle(f, vec, even, odd, high)
                 # Zero times anything finite is zero; all else is no number.
-                for value, first in ((one, 0), (two, lanes)):
+                for value, mask in ((one, masks[0]), (two, masks[1])):
                     if left is None:
                         kept = value
                     else:
-                        mask = f.mask(f.sub(left, first), lanes)
                         kept = f.op(
                             f"select <{lanes} x i1> {mask}, {vec} {value}, {vec} zeroinitializer"
                         )
@@ -181,8 +183,10 @@ def output_function(target: Target) -> Function:
                         f.intrinsic("fma", vec, kept, "zeroinitializer", f.load(vec, seen)),
                         seen,
                     )
-                put(one, at, left)
-                put(two, f.at(at, lanes * 4), None if left is None else f.sub(left, lanes))
+                put(one, at, left, masks[0])
+                put(
+                    two, f.at(at, lanes * 4), None if left is None else f.sub(left, lanes), masks[1]
+                )
 
             if r == 0:
                 store(to)
