@@ -345,7 +345,7 @@ bool one_hot(const Operator&, PyObject* const* slots, Results& out) {
   Dims sizes = x->sizes;
   sizes.push_back(classes);
   checked_numel(sizes, DType::I64, "one_hot");
-  Ref<Tensor> y = zeros(sizes, DType::I64);
+  Ref<Tensor> y = zeros_of(sizes, DType::I64);
   const auto* numbers = reinterpret_cast<const int64_t*>(x->data());
   auto* to = reinterpret_cast<int64_t*>(y->data());
   for (int64_t i = 0; i < x->numel; ++i) {
