@@ -13,7 +13,7 @@ from typing import Any
 
 from thixo.errors import InternalError
 
-from .instructions import FUNCTIONS, KINDS, Instruction, is_float, is_integer
+from thixo.codegen.instructions import FUNCTIONS, KINDS, Instruction, is_float, is_integer
 
 Number = bool | int | float
 

@@ -11,8 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .instructions import FUNCTIONS, is_float
-from .kernel import Kernel
+from thixo.codegen.instructions import FUNCTIONS, is_float
+from thixo.codegen.kernel import Kernel
 
 NUMPY = {"bool": np.dtype(bool), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
          "f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "c64": np.dtype(np.complex64),

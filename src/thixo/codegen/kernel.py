@@ -14,7 +14,7 @@ from functools import cached_property
 
 from thixo.errors import InternalError
 
-from .instructions import BYTES, COMBINERS, KINDS, Instruction
+from thixo.codegen.instructions import BYTES, COMBINERS, KINDS, Instruction
 
 VIEWS = ("full", "row", "column", "one")
 REGISTER = {"f16": "f32", "bf16": "f32", "c64": "f32", "c128": "f64"}  # what a load gives

@@ -6,10 +6,10 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .builder import Builder, NotLowered, Value
-from .instructions import is_float
-from .kernel import REGISTER, Kernel, Operand
-from .scalars import KernelScalars, Pair
+from thixo.codegen.builder import Builder, NotLowered, Value
+from thixo.codegen.instructions import is_float
+from thixo.codegen.kernel import REGISTER, Kernel, Operand
+from thixo.codegen.scalars import KernelScalars, Pair
 
 
 class Placeholder(enum.Enum):

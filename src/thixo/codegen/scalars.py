@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .builder import Builder, NotLowered, Value
-from .instructions import BITS, is_float, is_integer, is_signed, width
-from .math.integers import integer_power
+from thixo.codegen.builder import Builder, NotLowered, Value
+from thixo.codegen.instructions import BITS, is_float, is_integer, is_signed, width
+from thixo.codegen.math.integers import integer_power
 
 DIVISION_BY_ZERO = 0  # a bit of the status word
 
@@ -355,7 +355,7 @@ class KernelScalars:
         return self._complex("sqrt", x) if isinstance(x, Pair) else self.b.emit("sqrt", x)
 
     def _complex(self, name: str, x: Pair) -> Pair:
-        from .complex_scalars import COMPLEX
+        from thixo.codegen.complex_scalars import COMPLEX
 
         if name not in COMPLEX:
             raise NotLowered(f"{name} of complex numbers")
@@ -371,7 +371,7 @@ class KernelScalars:
         return self.b.function(name, _real(x, name))
 
     def __getattr__(self, name: str) -> Any:
-        from .instructions import FUNCTIONS
+        from thixo.codegen.instructions import FUNCTIONS
 
         if name not in FUNCTIONS:
             raise AttributeError(name)

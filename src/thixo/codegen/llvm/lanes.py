@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from thixo.errors import InternalError
 
-from ..instructions import Instruction, is_float, is_integer, is_signed, width
-from ..kernel import Kernel, Operand
-from ..math.binary import written
-from .emit import Function, float_bits, suffix, vector
-from .target import Target
+from thixo.codegen.instructions import Instruction, is_float, is_integer, is_signed, width
+from thixo.codegen.kernel import Kernel, Operand
+from thixo.codegen.math.binary import written
+from thixo.codegen.llvm.emit import Function, float_bits, suffix, vector
+from thixo.codegen.llvm.target import Target
 
 # Types in registers, and in memory where they differ.
 REGISTER = {"bool": "i1", "f32": "float", "f64": "double",

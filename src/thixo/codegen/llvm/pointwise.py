@@ -9,11 +9,11 @@ body checks anything, the status word (an int64 to which bits are added), then t
 
 from __future__ import annotations
 
-from ..instructions import BYTES
-from ..kernel import Kernel
-from .emit import Function, module, vector
-from .lanes import MEMORY, Lanes
-from .target import Target
+from thixo.codegen.instructions import BYTES
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.llvm.emit import Function, module, vector
+from thixo.codegen.llvm.lanes import MEMORY, Lanes
+from thixo.codegen.llvm.target import Target
 
 
 def lanes_of(kernel: Kernel, target: Target) -> int:
