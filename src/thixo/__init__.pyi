@@ -766,6 +766,8 @@ def index_set(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumula
     """A copy of the input with values written, or added, where index tensors on the first axes say."""
 def index_set_(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: _bool = False, axes: _int | Sequence[_int] | None = None) -> Tensor:
     """A copy of the input with values written, or added, where index tensors on the first axes say."""
+def index_sum(source: Tensor, dim: _int, index: Tensor, size: _int, *, out: Tensor | None = None) -> Tensor:
+    """Zeros of a size along an axis, with the slices of source added at an index."""
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The dot products of all vectors along the last axes of two tensors."""
 def instance_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None, use_input_stats: _bool, momentum: _float, eps: _float, cudnn_enabled: _bool, *, out: Tensor | None = None) -> Tensor:
@@ -1126,6 +1128,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int, *, out: Tensor | None = N
     """Channels spread over space: (..., C*r*r, H, W) becomes (..., C, H*r, W*r)."""
 def pixel_unshuffle(input: Tensor, downscale_factor: _int, *, out: Tensor | None = None) -> Tensor:
     """Space folded into channels: (..., C, H*r, W*r) becomes (..., C*r*r, H, W)."""
+def place_sum(values: Tensor, indices: Sequence[Tensor], shape: _int | Sequence[_int], axes: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:
+    """Zeros of a shape, with values added at the places that index tensors name on its first axes."""
 def poisson(input: Tensor, generator: Generator | None = None, *, out: Tensor | None = None) -> Tensor:
     """Random counts from the Poisson distribution with each element as rate."""
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1252,6 +1256,8 @@ def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce
     """A copy of the input whose elements are reduced with all source elements sent to them."""
 def scatter_set(input: Tensor, dim: _int, index: Tensor, src: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """A copy of the input with elements replaced: y[index[i][j]][j] = src[i][j] for dim 0."""
+def scatter_sum(src: Tensor, dim: _int, index: Tensor, shape: _int | Sequence[_int], *, out: Tensor | None = None) -> Tensor:
+    """Zeros of a shape, with elements added along an axis: y[index[i][j]][j] += src[i][j] for dim 0."""
 def searchsorted(sorted_sequence: Tensor, input: Tensor | _Number, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """Where values would go in sorted sequences (of the last axis) so that these stay sorted."""
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:

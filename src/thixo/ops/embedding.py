@@ -71,7 +71,7 @@ class EmbeddingLookup(Op):
             g = g / counts.index_select(0, number).unsqueeze(1)
         if padding_idx >= 0:
             g = tx.where((number == padding_idx).unsqueeze(1), 0, g)
-        return g.new_zeros((rows, features)).index_add(0, number, g)
+        return tx.index_sum(g, 0, number, rows)
 
     def reference(input, weight, padding_idx, scale_grad_by_freq):
         rows = [weight[i] for i in input.ravel()]

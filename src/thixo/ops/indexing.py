@@ -49,7 +49,7 @@ class Gather(Op):
         return np.take_along_axis(part, index, d).reshape(shape)
 
     def vjp_input(g, input_type, dim, index):
-        return tx.scatter_add(g.new_zeros(input_type.shape), dim, index, g)
+        return tx.scatter_sum(g, dim, index, tuple(input_type.shape))
 
     def reference(input, dim, index, sparse_grad=False):
         if input.ndim == 0:
@@ -101,7 +101,9 @@ class IndexSelect(Op):
         return y if input.ndim else y.reshape(())
 
     def vjp_input(g, input_type, dim, index):
-        return tx.index_add(g.new_zeros(input_type.shape), dim, index, g)
+        if not len(input_type.shape):
+            return g
+        return tx.index_sum(g, dim, index, input_type.shape[dim])
 
     def reference(input, dim, index):
         if input.ndim == 0:
@@ -258,7 +260,7 @@ class IndexGet(Op):
         return np.array(input[checked_indices("index", input.shape, indices, axes)])
 
     def vjp_input(g, input_type, indices, axes):
-        return tx.index_set(g.new_zeros(input_type.shape), indices, g, True, axes)
+        return tx.place_sum(g, indices, tuple(input_type.shape), axes)
 
     def reference(input, indices, axes=None):
         indices = np.broadcast_arrays(*indices)

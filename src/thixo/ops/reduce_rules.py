@@ -134,7 +134,7 @@ def place(g: Any, indices: Any, shape: Shape, dim: int, keepdim: bool) -> Any:
     d = normalize_dim(dim, len(shape), "gradient")
     if not keepdim:
         g, indices = tx.unsqueeze(g, d), tx.unsqueeze(indices, d)
-    return tx.scatter_add(zeros(shape, g), d, indices, g)
+    return tx.scatter_sum(g, d, indices, tuple(shape))
 
 
 def share_ties(

@@ -158,7 +158,7 @@ static PyObject* call_inplace(const Operator& op, Slots& slots) {
     copy_into(op, self, args[1]);
   } else if (op.base_kind == OpKind::Pointwise) {
     write_into(op, self, evaluate_pointwise(op, args, self.get())[0]);
-  } else {
+  } else if (!op.native_write || !op.native_write(op, args)) {
     write_into(op, self, evaluate_generic(op, args)[0]);
   }
   bump_version(*self, current_source());

@@ -1,13 +1,10 @@
-// x[...] with integers, slices, None and Ellipsis: one view. Anything else goes to ops/getitem.py.
+// x[...] with integers, slices, None and Ellipsis: one view. Index tensors: index_tensors.cpp. Anything else goes to
+// ops/getitem.py.
+#include "index.h"
+
 #include "operator.h"
 
 namespace thixo {
-
-namespace {
-
-bool is_basic_item(PyObject* o) {
-  return PyLong_CheckExact(o) || PySlice_Check(o) || o == Py_None || o == Py_Ellipsis;
-}
 
 bool is_basic(PyObject* index) {
   if (!PyTuple_Check(index)) return is_basic_item(index);
@@ -16,14 +13,14 @@ bool is_basic(PyObject* index) {
   return true;
 }
 
-bool plain_slice(PyObject* o) {  // sizes in it may be symbols or tensors
+static bool plain_slice(PyObject* o) {  // sizes in it may be symbols or tensors
   auto* s = reinterpret_cast<PySliceObject*>(o);
   auto plain = [](PyObject* x) { return x == Py_None || PyLong_CheckExact(x); };
   return plain(s->start) && plain(s->stop) && plain(s->step);
 }
 
-// The view in one step; false if the general path must do it.
-bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out) {
+bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out, const char* operation) {
+  auto lead = [operation] { return std::string(operation) + ": "; };
   PyObject* single[1] = {index};
   PyObject** items = PyTuple_Check(index) ? PySequence_Fast_ITEMS(index) : single;
   Py_ssize_t count = PyTuple_Check(index) ? PyTuple_GET_SIZE(index) : 1;
@@ -33,9 +30,9 @@ bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out) {
     else if (items[i] != Py_None) ++used;
     if (PySlice_Check(items[i]) && !plain_slice(items[i])) return false;
   }
-  if (ellipses > 1) raise(ErrorKind::Index, "index: an index can have one Ellipsis (...), this one has " + std::to_string(ellipses));
+  if (ellipses > 1) raise(ErrorKind::Index, lead() + "an index can have one Ellipsis (...), this one has " + std::to_string(ellipses));
   if (used > t->ndim())
-    raise(ErrorKind::Index, "index: too many indices: " + std::to_string(used) + " for " + describe(*t) + ", which has " +
+    raise(ErrorKind::Index, lead() + "too many indices: " + std::to_string(used) + " for " + describe(*t) + ", which has " +
                                 std::to_string(t->ndim()) + " dimensions");
   Dims sizes, strides;
   int64_t offset = t->offset;
@@ -69,7 +66,7 @@ bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out) {
       long long k = PyLong_AsLongLongAndOverflow(o, &overflow);
       int64_t n = t->sizes[axis];
       if (overflow || k < -n || k >= n)
-        raise(ErrorKind::Index, "index: " + text(o) + " is out of range for axis " + std::to_string(axis) + " of " +
+        raise(ErrorKind::Index, lead() + text(o) + " is out of range for axis " + std::to_string(axis) + " of " +
                                     describe(*t) + ", which has size " + std::to_string(n));
       offset += (k < 0 ? k + n : k) * t->strides[axis];
       ++axis;
@@ -78,6 +75,28 @@ bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out) {
   while (axis < t->ndim()) keep();
   out = make_view(t, std::move(sizes), std::move(strides), offset);
   return true;
+}
+
+namespace {
+
+PyObject* called(const char* name, std::initializer_list<PyObject*> args) {
+  return PyObject_Vectorcall(operator_named(name), args.begin(), args.size(), nullptr);
+}
+
+// For the tape: x[i] and x[a:b] of the first axis are one operator each. Null if this is neither.
+PyObject* recorded_view(PyObject* self, const Tensor& t, PyObject* index) {
+  static PyObject* zero = PyLong_FromLong(0);
+  if (t.ndim() == 0) return nullptr;
+  if (PyLong_CheckExact(index)) {
+    int overflow;
+    const int64_t k = PyLong_AsLongLongAndOverflow(index, &overflow);
+    if (overflow || k < -t.sizes[0] || k >= t.sizes[0]) return nullptr;
+    return called("select", {self, zero, index});
+  }
+  if (!PySlice_Check(index) || !plain_slice(index)) return nullptr;
+  auto* s = reinterpret_cast<PySliceObject*>(index);
+  if (s->step != Py_None || (s->start == Py_None && s->stop == Py_None)) return nullptr;
+  return called("slice", {self, zero, s->start, s->stop});
 }
 
 }  // namespace
@@ -91,6 +110,14 @@ PyObject* subscript(PyObject* self, PyObject* index) {
       view->inference = view->inference || modes.inference;
       return wrap(view);
     }
+    if (!t->symbolic() && !tracing) {
+      if (recorded) {
+        PyObject* made = recorded_view(self, *t, index);
+        if (made || PyErr_Occurred()) return made;
+      }
+      Object found;
+      if (read_by_tensors(self, index, found)) return found.give();
+    }
     return PyObject_CallFunctionObjArgs(known.getitem, self, index, nullptr);
   });
 }
@@ -98,6 +125,7 @@ PyObject* subscript(PyObject* self, PyObject* index) {
 int assign_subscript(PyObject* self, PyObject* index, PyObject* value) {
   PyObject* r = guarded([&]() -> PyObject* {
     if (!value) raise(ErrorKind::Argument, "elements of a tensor cannot be deleted");
+    if (write_by_index(self, index, value)) return Py_NewRef(Py_None);
     return PyObject_CallFunctionObjArgs(known.setitem, self, index, value, nullptr);
   });
   Py_XDECREF(r);

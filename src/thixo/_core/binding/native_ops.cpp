@@ -261,6 +261,7 @@ NativeCall find_native(const std::string& name) {
   auto found = table.find(name);
   if (found != table.end()) return found->second;
   if (NativeCall product = find_native_product(name)) return product;
+  if (NativeCall move = find_native_move(name)) return move;
   if (NativeCall window = find_native_window(name)) return window;
   return find_native_creation(name);
 }

@@ -36,6 +36,9 @@ using Results = SmallVector<Ref<Tensor>, 2>;
 struct Operator;
 using NativeCall = bool (*)(const Operator& op, PyObject* const* slots, Results& out);  // false: not this case
 
+// In place: written into the first argument itself; false: not this case, and nothing was written.
+using NativeWrite = bool (*)(const Operator& op, PyObject* const* slots);
+
 // Machine code of a pointwise operator.
 struct Kernel {
   Loop loop = nullptr;
@@ -83,6 +86,7 @@ struct Operator {
   bool is_part = false;  // a view of distinct elements of its input, by numbers alone
   NativeCall native = nullptr;
   NativeRule native_rule = nullptr;
+  NativeWrite native_write = nullptr;  // in-place operators
   PyObject* self = nullptr;  // the Python object, not owned
 };
 
@@ -148,6 +152,8 @@ NativeCall find_native(const std::string& name);
 NativeRule find_native_rule(const std::string& name);
 NativeCall find_native_creation(const std::string& name);
 NativeCall find_native_product(const std::string& name);
+NativeCall find_native_move(const std::string& name);
+NativeWrite find_native_write(const std::string& name);
 NativeCall find_native_window(const std::string& name);
 void install_tape_operators();
 

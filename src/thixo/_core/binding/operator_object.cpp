@@ -121,7 +121,8 @@ static int fill(Operator& op, PyObject* kw) {
       }
     op.native_rule = op.kind == OpKind::Inplace ? nullptr : find_native_rule(op.full_name);
   }
-  if (op.kind != OpKind::Inplace) op.native = find_native(op.full_name);
+  if (op.kind != OpKind::Inplace || op.base_kind == OpKind::Generic) op.native = find_native(op.full_name);
+  if (op.kind == OpKind::Inplace) op.native_write = find_native_write(op.full_name);
   return 0;
 }
 

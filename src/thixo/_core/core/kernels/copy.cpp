@@ -24,6 +24,13 @@ void move_loop(char* const* pointers, const int64_t* strides, int64_t n) {
     std::memcpy(to, source, static_cast<size_t>(n * size));
     return;
   }
+  if (dt == size && ds == -size && aligned<Bits>(to, source)) {  // backwards
+    const Bits* x = reinterpret_cast<const Bits*>(source);
+    Bits* z = reinterpret_cast<Bits*>(to);
+    THIXO_INDEPENDENT
+    for (int64_t i = 0; i < n; ++i) z[i] = x[-i];
+    return;
+  }
   if (dt == size && ds == 0 && aligned<Bits>(to)) {
     std::fill_n(reinterpret_cast<Bits*>(to), n, load<Bits>(source));
     return;

@@ -163,10 +163,36 @@ int transposed_dimension(const Nest& nest) {
   return 0;
 }
 
+using Four = uint32_t __attribute__((vector_size(16)));
+
+// Four lines of four elements of 4 bytes each, turned.
+inline void turn_four(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
+  const Four a = load<Four>(from), b = load<Four>(from + from_stride), c = load<Four>(from + 2 * from_stride),
+             d = load<Four>(from + 3 * from_stride);
+  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  store(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
+  store(to + to_stride, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
+  store(to + 2 * to_stride, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
+  store(to + 3 * to_stride, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
+}
+
 // buffer[y][x] = source[x][y]: reads along the source's lines and writes into memory that is near.
 template <class Bits>
 void turn_tile(char* buffer, const char* source, int64_t dx, int64_t dy, int64_t columns, int64_t rows) {
-  for (int64_t x = 0; x < columns; ++x) {
+  int64_t first = 0;
+  if constexpr (sizeof(Bits) == 4) {
+    if (dy == 4) {
+      const int64_t full = rows / 4 * 4;
+      for (; first + 4 <= columns; first += 4) {
+        const char* from = source + first * dx;
+        for (int64_t y = 0; y < full; y += 4) turn_four(buffer + (y * kTile + first) * 4, kTile * 4, from + y * 4, dx);
+        for (int64_t y = full; y < rows; ++y)
+          for (int64_t x = 0; x < 4; ++x) store(buffer + (y * kTile + first + x) * 4, load<Bits>(from + x * dx + y * 4));
+      }
+    }
+  }
+  for (int64_t x = first; x < columns; ++x) {
     const char* from = source + x * dx;
     char* to = buffer + x * static_cast<int64_t>(sizeof(Bits));
     for (int64_t y = 0; y < rows; ++y) {

@@ -1,0 +1,236 @@
+#include "gather.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <memory>
+
+#include "kernels/types.h"
+#include "move.h"
+#include "thread_pool.h"
+
+namespace thixo {
+namespace {
+
+constexpr int64_t kStep = 512;  // places whose offsets are made at a time
+
+}  // namespace
+
+void Axes::add(int64_t size, int64_t stride) {
+  total *= size;
+  if (size == 1) return;
+  if (count && strides[count - 1] == size * stride) {
+    sizes[count - 1] *= size;
+    strides[count - 1] = stride;
+    return;
+  }
+  sizes[count] = size;
+  strides[count++] = stride;
+}
+
+int64_t Axes::offset(int64_t flat) const {
+  int64_t at = 0;
+  for (int d = count - 1; d > 0; --d) {
+    at += flat % sizes[d] * strides[d];
+    flat /= sizes[d];
+  }
+  return count ? at + flat * strides[0] : at;
+}
+
+bool place_offsets(const Places& places, int64_t begin, int64_t end, int64_t* offsets) {
+  bool good = true;
+  for (int k = 0; k < places.axes; ++k) {
+    const int64_t* index = places.index[k];
+    const int64_t size = places.size[k], stride = places.stride[k], back = places.negative ? size : 0;
+    bool fits = true;
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t at = index[i];
+      at += at < 0 ? back : 0;
+      const bool inside = uint64_t(at) < uint64_t(size);
+      fits &= inside;
+      const int64_t offset = inside ? at * stride : 0;
+      offsets[i - begin] = k ? offsets[i - begin] + offset : offset;
+    }
+    good = good && fits;
+  }
+  return good;
+}
+
+namespace {
+
+// One block of `after` from `from`; elements of type Bits.
+template <class Bits>
+inline void copy_block(char* to, const char* from, const Axes& after) {
+  if (after.count == 0) return store(to, load<Bits>(from));
+  const int64_t inner = after.sizes[after.count - 1], stride = after.strides[after.count - 1];
+  for (int64_t done = 0; done < after.total; done += inner) {
+    const char* row = from + (after.count == 1 ? 0 : after.offset(done));
+    for (int64_t j = 0; j < inner; ++j) {
+      store(to, load<Bits>(row + j * stride));
+      to += sizeof(Bits);
+    }
+  }
+}
+
+inline void copy_bytes(char* to, const char* from, int64_t n) {
+  if (n > 64 || n % 16) {
+    std::memcpy(to, from, size_t(n));
+    return;
+  }
+  for (int64_t i = 0; i < n; i += 16) std::memcpy(to + i, from + i, 16);
+}
+
+// The places of one row of `before`: from offsets, in blocks.
+void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, int item, const Axes& after,
+                 bool solid) {
+  const int64_t block = after.total * item;
+  if (block == item || (solid && (block == 8 || block == 16 || block == 4 || block == 2))) {
+    return for_item_size(int(block), [&](auto bits) {
+      int64_t i = 0;
+      if constexpr (sizeof(bits) == 4) {  // two at a time: half as many writes
+        for (; i + 2 <= n; i += 2) {
+          const uint64_t low = load<uint32_t>(from + offsets[i]), high = load<uint32_t>(from + offsets[i + 1]);
+          const uint64_t both = std::endian::native == std::endian::little ? low | high << 32 : low << 32 | high;
+          store(to + i * 4, both);
+        }
+      }
+      for (; i < n; ++i) store(to + i * int64_t(sizeof(bits)), load<decltype(bits)>(from + offsets[i]));
+    });
+  }
+  if (solid) {
+    for (int64_t i = 0; i < n; ++i) {
+      if (i + 2 < n)
+        for (int64_t line = 0; line < std::min<int64_t>(block, 512); line += 64)
+          __builtin_prefetch(from + offsets[i + 2] + line);
+      copy_bytes(to + i * block, from + offsets[i], block);
+    }
+    return;
+  }
+  for_item_size(item, [&](auto bits) {
+    for (int64_t i = 0; i < n; ++i) copy_block<decltype(bits)>(to + i * block, from + offsets[i], after);
+  });
+}
+
+}  // namespace
+
+bool gather_blocks(char* to, const char* from, int item, const Axes& before, const Places& places, const Axes& after) {
+  const int64_t block = after.total * item, n = places.count;
+  if (n == 0) return true;
+  const bool solid = after.count == 0 || (after.count == 1 && after.strides[0] == item);
+  // With no rows or nothing in a block the indices are still to be checked.
+  const int64_t rows = std::max<int64_t>(block ? before.total : 0, 1);
+  std::atomic<bool> good{true};
+  if (rows == 1) {
+    const int64_t grain = std::max<int64_t>(1, kMoveGrain / std::max<int64_t>(block, 8));
+    parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+      int64_t offsets[kStep];
+      for (int64_t i = begin; i < end; i += kStep) {
+        const int64_t stop = std::min(end, i + kStep);
+        if (!place_offsets(places, i, stop, offsets)) {
+          good.store(false, std::memory_order_relaxed);
+          return;
+        }
+        if (block && before.total) copy_places(to + i * block, from, offsets, stop - i, item, after, solid);
+      }
+    });
+    return good;
+  }
+  const std::unique_ptr<int64_t[]> offsets(new int64_t[size_t(n)]);
+  parallel_for(n, kMoveGrain / 8, [&](int64_t begin, int64_t end) {
+    if (!place_offsets(places, begin, end, offsets.get() + begin)) good.store(false, std::memory_order_relaxed);
+  });
+  if (!good) return false;
+  const int64_t total = rows * n, grain = std::max<int64_t>(1, kMoveGrain / block);
+  parallel_for(total, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end;) {
+      const int64_t row = i / n, first = i % n, some = std::min(end - i, n - first);
+      copy_places(to + i * block, from + before.offset(row), offsets.get() + first, some, item, after, solid);
+      i += some;
+    }
+  });
+  return true;
+}
+
+// ---- gather
+
+namespace {
+
+// to[j] = from[index[j] * along + j * beside]
+template <class Bits>
+bool gather_row(char* to, const char* from, const char* index, int64_t index_stride, int64_t size, int64_t along,
+                int64_t beside, int64_t n, int64_t back) {
+  bool fits = true;
+  if (index_stride == 0 && along != 0) {
+    int64_t at = load<int64_t>(index);
+    at += at < 0 ? back : 0;
+    if (uint64_t(at) >= uint64_t(size)) return false;
+    const char* row = from + at * along;
+    if (beside == int64_t(sizeof(Bits))) {
+      std::memcpy(to, row, size_t(n) * sizeof(Bits));
+    } else {
+      for (int64_t j = 0; j < n; ++j) store(to + j * int64_t(sizeof(Bits)), load<Bits>(row + j * beside));
+    }
+    return true;
+  }
+  auto walk = [&](auto step, auto along_step, auto beside_step) {
+    for (int64_t j = 0; j < n; ++j) {
+      int64_t at = load<int64_t>(index + j * step);
+      if (uint64_t(at) >= uint64_t(size)) {
+        at += at < 0 ? back : 0;
+        if (uint64_t(at) >= uint64_t(size)) {
+          fits = false;
+          return;
+        }
+      }
+      store(to + j * int64_t(sizeof(Bits)), load<Bits>(from + at * along_step + j * beside_step));
+    }
+  };
+  using Eight = std::integral_constant<int64_t, 8>;
+  using Item = std::integral_constant<int64_t, sizeof(Bits)>;
+  using Zero = std::integral_constant<int64_t, 0>;
+  if (index_stride == 8 && along == int64_t(sizeof(Bits)) && beside == 0) walk(Eight{}, Item{}, Zero{});
+  else if (index_stride == 8 && beside == int64_t(sizeof(Bits))) walk(Eight{}, along, Item{});
+  else walk(index_stride, along, beside);
+  return fits;
+}
+
+}  // namespace
+
+bool gather_along(char* to, const Array& from, const Array& index, int axis, bool negative) {
+  const int last = index.ndim - 1, item = item_size(from.dtype);
+  const int64_t inner = index.sizes[last];
+  int64_t rows = 1;
+  for (int d = 0; d < last; ++d) rows *= index.sizes[d];
+  if (rows == 0 || inner == 0) return true;
+  if (from.sizes[axis] == 0) return false;
+  std::atomic<bool> good{true};
+  const int64_t beside = axis == last ? 0 : from.strides[last];
+  // Long rows are cut as well.
+  const int64_t width = std::min<int64_t>(inner, 16384), pieces = (inner + width - 1) / width;
+  const int64_t grain = std::max<int64_t>(1, 16384 / width);
+  for_item_size(item, [&](auto bits) {
+    parallel_for(rows * pieces, grain, [&](int64_t begin, int64_t end) {
+      bool fits = true;
+      for (int64_t piece = begin; piece < end; ++piece) {
+        int64_t row = piece / pieces;
+        const int64_t first = piece % pieces * width, n = std::min(width, inner - first);
+        char* target = to + (row * inner + first) * item;
+        const char* source = from.data + first * beside;
+        const char* picks = index.data + first * index.strides[last];
+        for (int d = last - 1; d >= 0; --d) {
+          const int64_t at = row % index.sizes[d];
+          row /= index.sizes[d];
+          picks += at * index.strides[d];
+          if (d != axis) source += at * from.strides[d];
+        }
+        fits &= gather_row<decltype(bits)>(target, source, picks, index.strides[last], from.sizes[axis],
+                                           from.strides[axis], beside, n, negative ? from.sizes[axis] : 0);
+      }
+      if (!fits) good.store(false, std::memory_order_relaxed);
+    });
+  });
+  return good;
+}
+
+}  // namespace thixo

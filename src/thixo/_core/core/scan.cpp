@@ -1,0 +1,522 @@
+#include "scan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/types.h"
+#include "thread_pool.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace thixo {
+namespace {
+
+constexpr int64_t kGrain = 16384;   // elements that a thread takes at a time
+constexpr int64_t kColumns = 256;   // columns that are carried at once
+constexpr int64_t kChain = 1040;    // elements of a chain: not a power of two, so that four fall into different cache sets
+constexpr int64_t kBlock = 4 * kChain;
+
+// ---- sums and products
+
+// What is carried from element to element.
+template <class T>
+using Carried = std::conditional_t<kIsHalf<T> || std::is_same_v<T, float>, double, T>;
+
+template <class T, class Out, Scan kind>
+struct Fold {
+  using In = T;
+  using Acc = std::conditional_t<std::is_same_v<Out, int64_t>, int64_t, Carried<T>>;
+  using Result = Out;
+  static Acc widen(T x) {
+    if constexpr (kIsHalf<T>) return double(float(x));
+    else return convert<Acc>(x);
+  }
+  // Nothing has been added yet: -0.0, since 0.0 would make a 0.0 of a -0.0.
+  static Acc nothing() { return std::is_floating_point_v<Acc> ? Acc(-0.0) : Acc(); }
+  static Acc next(Acc a, Acc b) {
+    if constexpr (std::is_integral_v<Acc>) {
+      // In at least 32 bits without a sign: overflow wraps.
+      using U = std::conditional_t<sizeof(Acc) == 8, uint64_t, uint32_t>;
+      return kind == Scan::Sum ? Acc(U(a) + U(b)) : Acc(U(a) * U(b));
+    } else {
+      return kind == Scan::Sum ? a + b : a * b;
+    }
+  }
+  static Out result(Acc a) {
+    if constexpr (kIsHalf<Out>) return Out(a);
+    else return convert<Out>(a);
+  }
+};
+
+template <class F>
+void scan_row(typename F::Result* to, const typename F::In* from, int64_t n) {
+  typename F::Acc a = F::widen(from[0]);
+  to[0] = F::result(a);
+  for (int64_t i = 1; i < n; ++i) {
+    a = F::next(a, F::widen(from[i]));
+    to[i] = F::result(a);
+  }
+}
+
+// Four rows at once: their additions do not wait for each other.
+template <class F>
+void scan_four_rows(typename F::Result* to, const typename F::In* from, int64_t n) {
+  using Acc = typename F::Acc;
+  const auto *x0 = from, *x1 = from + n, *x2 = from + 2 * n, *x3 = from + 3 * n;
+  auto *y0 = to, *y1 = to + n, *y2 = to + 2 * n, *y3 = to + 3 * n;
+  Acc a0 = F::widen(x0[0]), a1 = F::widen(x1[0]), a2 = F::widen(x2[0]), a3 = F::widen(x3[0]);
+  for (int64_t i = 0;;) {
+    y0[i] = F::result(a0);
+    y1[i] = F::result(a1);
+    y2[i] = F::result(a2);
+    y3[i] = F::result(a3);
+    if (++i == n) return;
+    a0 = F::next(a0, F::widen(x0[i]));
+    a1 = F::next(a1, F::widen(x1[i]));
+    a2 = F::next(a2, F::widen(x2[i]));
+    a3 = F::next(a3, F::widen(x3[i]));
+  }
+}
+
+// The sum of one chain, with four partial sums.
+template <class F>
+typename F::Acc chain_sum(const typename F::In* x, int64_t n) {
+  using Acc = typename F::Acc;
+  Acc a = F::nothing(), b = a, c = a, d = a;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    a = F::next(a, F::widen(x[i]));
+    b = F::next(b, F::widen(x[i + 1]));
+    c = F::next(c, F::widen(x[i + 2]));
+    d = F::next(d, F::widen(x[i + 3]));
+  }
+  for (; i < n; ++i) a = F::next(a, F::widen(x[i]));
+  return F::next(F::next(a, b), F::next(c, d));
+}
+
+// A block of up to four chains from where the row stands.
+template <class F>
+void scan_block(typename F::Result* to, const typename F::In* from, int64_t n, const typename F::Acc* starts) {
+  using Acc = typename F::Acc;
+  if (n == kBlock) {
+    Acc a0 = starts[0], a1 = starts[1], a2 = starts[2], a3 = starts[3];
+    for (int64_t i = 0; i < kChain; ++i) {
+      a0 = F::next(a0, F::widen(from[i]));
+      a1 = F::next(a1, F::widen(from[i + kChain]));
+      a2 = F::next(a2, F::widen(from[i + 2 * kChain]));
+      a3 = F::next(a3, F::widen(from[i + 3 * kChain]));
+      to[i] = F::result(a0);
+      to[i + kChain] = F::result(a1);
+      to[i + 2 * kChain] = F::result(a2);
+      to[i + 3 * kChain] = F::result(a3);
+    }
+    return;
+  }
+  for (int64_t c = 0; c * kChain < n; ++c) {
+    Acc a = starts[c];
+    for (int64_t i = c * kChain; i < std::min(n, (c + 1) * kChain); ++i) {
+      a = F::next(a, F::widen(from[i]));
+      to[i] = F::result(a);
+    }
+  }
+}
+
+// float32 adds up in double, four elements at a time: what is carried waits for one addition a group. Besides, the sum
+// of the block itself is kept, from which the next block starts.
+using Doubles = double __attribute__((vector_size(16)));
+using Floats = float __attribute__((vector_size(8)));
+
+inline Doubles widened(const float* x) {
+#if defined(__SSE2__)
+  return _mm_cvtps_pd(_mm_castpd_ps(_mm_load_sd(reinterpret_cast<const double*>(x))));
+#else
+  return __builtin_convertvector(load<Floats>(reinterpret_cast<const char*>(x)), Doubles);
+#endif
+}
+inline void store_four(float* to, Doubles low, Doubles high) {
+#if defined(__SSE2__)
+  _mm_storeu_ps(to, _mm_movelh_ps(_mm_cvtpd_ps(low), _mm_cvtpd_ps(high)));
+#else
+  store(reinterpret_cast<char*>(to), __builtin_convertvector(low, Floats));
+  store(reinterpret_cast<char*>(to + 2), __builtin_convertvector(high, Floats));
+#endif
+}
+
+inline void scan_float_block(float* to, const float* from, int64_t n, double start, double& sum) {
+  Doubles carried = {start, start};
+  double own = -0.0;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const Doubles a = widened(from + i), b = widened(from + i + 2);
+    const Doubles nothing = {-0.0, -0.0};
+    const Doubles low = a + __builtin_shufflevector(nothing, a, 0, 2);    // a0, a0 + a1
+    const Doubles pair = b + __builtin_shufflevector(nothing, b, 0, 2);   // b0, b0 + b1
+    const Doubles high = pair + __builtin_shufflevector(low, low, 1, 1);  // with both of a
+    store_four(to + i, carried + low, carried + high);
+    const Doubles whole = __builtin_shufflevector(high, high, 1, 1);
+    carried = carried + whole;
+    own += whole[0];
+  }
+  double rest = carried[0];
+  for (; i < n; ++i) {
+    rest += double(from[i]);
+    own += double(from[i]);
+    to[i] = float(rest);
+  }
+  sum = own;
+}
+
+// The sum that scan_float_block gives, alone.
+inline double sum_float_block(const float* from, int64_t n) {
+  double own = -0.0;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4)
+    own += (double(from[i + 2]) + double(from[i + 3])) + (double(from[i]) + double(from[i + 1]));
+  for (; i < n; ++i) own += double(from[i]);
+  return own;
+}
+
+#if defined(__SSE2__)
+// Columns [i, i + 4) of two rows, whose sums so far are the two halves of `carried`.
+inline void scan_four_columns(float* to, const float* from, int64_t n, int64_t i, __m128d& carried) {
+  const __m128 a = _mm_loadu_ps(from + i), b = _mm_loadu_ps(from + n + i);
+  const __m128 low = _mm_unpacklo_ps(a, b), high = _mm_unpackhi_ps(a, b);  // a0 b0 a1 b1, a2 b2 a3 b3
+  auto next = [&](__m128 pair) { return _mm_cvtpd_ps(carried = _mm_add_pd(carried, _mm_cvtps_pd(pair))); };
+  const __m128 r0 = next(low), r1 = next(_mm_movehl_ps(low, low));
+  const __m128 r2 = next(high), r3 = next(_mm_movehl_ps(high, high));
+  const __m128 first = _mm_movelh_ps(r0, r1), second = _mm_movelh_ps(r2, r3);
+  _mm_storeu_ps(to + i, _mm_shuffle_ps(first, second, _MM_SHUFFLE(2, 0, 2, 0)));
+  _mm_storeu_ps(to + n + i, _mm_shuffle_ps(first, second, _MM_SHUFFLE(3, 1, 3, 1)));
+}
+
+// Four rows at once, two to a register. The sums are those of scan_row: one element after the other.
+void scan_four_float_rows(float* to, const float* from, int64_t n) {
+  __m128d low = _mm_set1_pd(-0.0), high = low;
+  int64_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    scan_four_columns(to, from, n, i, low);
+    scan_four_columns(to + 2 * n, from + 2 * n, n, i, high);
+  }
+  double sums[4];
+  _mm_storeu_pd(sums, low);
+  _mm_storeu_pd(sums + 2, high);
+  for (; i < n; ++i)
+    for (int r = 0; r < 4; ++r) to[r * n + i] = float(sums[r] += double(from[r * n + i]));
+}
+#endif
+
+void scan_float_row(float* to, const float* from, int64_t n, bool on_threads) {
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  auto size = [n](int64_t b) { return std::min(kBlock, n - b * kBlock); };
+  if (!on_threads || get_num_threads() == 1) {
+    double carry = -0.0, sum;
+    for (int64_t b = 0; b < blocks; ++b) {
+      scan_float_block(to + b * kBlock, from + b * kBlock, size(b), carry, sum);
+      carry += sum;
+    }
+    return;
+  }
+  const std::unique_ptr<double[]> starts(new double[size_t(blocks)]);
+  parallel_for(blocks, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b) starts[b] = sum_float_block(from + b * kBlock, size(b));
+  });
+  double carry = -0.0;
+  for (int64_t b = 0; b < blocks; ++b) carry += std::exchange(starts[b], carry);
+  parallel_for(blocks, 4, [&](int64_t begin, int64_t end) {
+    double sum;
+    for (int64_t b = begin; b < end; ++b) scan_float_block(to + b * kBlock, from + b * kBlock, size(b), starts[b], sum);
+  });
+}
+
+// A long row of sums: those of the chains first, then every chain from its start.
+template <class F>
+void scan_long_row(typename F::Result* to, const typename F::In* from, int64_t n, bool on_threads) {
+  using Acc = typename F::Acc;
+  auto block_starts = [&](int64_t block, Acc& carry, Acc* starts) {
+    const int64_t first = block * kBlock, size = std::min(kBlock, n - first);
+    for (int64_t c = 0; c * kChain < size; ++c) {
+      starts[c] = carry;
+      carry = F::next(carry, chain_sum<F>(from + first + c * kChain, std::min(kChain, size - c * kChain)));
+    }
+  };
+  const int64_t blocks = (n + kBlock - 1) / kBlock;
+  if (!on_threads) {
+    Acc carry = F::nothing(), starts[4];
+    for (int64_t b = 0; b < blocks; ++b) {
+      block_starts(b, carry, starts);
+      scan_block<F>(to + b * kBlock, from + b * kBlock, std::min(kBlock, n - b * kBlock), starts);
+    }
+    return;
+  }
+  const int64_t chains = (n + kChain - 1) / kChain;
+  const std::unique_ptr<Acc[]> starts(new Acc[size_t(chains)]);
+  parallel_for(chains, 16, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) starts[c] = chain_sum<F>(from + c * kChain, std::min(kChain, n - c * kChain));
+  });
+  Acc carry = F::nothing();
+  for (int64_t c = 0; c < chains; ++c) {
+    const Acc sum = starts[c];
+    starts[c] = carry;
+    carry = F::next(carry, sum);
+  }
+  parallel_for(blocks, 4, [&](int64_t begin, int64_t end) {
+    for (int64_t b = begin; b < end; ++b)
+      scan_block<F>(to + b * kBlock, from + b * kBlock, std::min(kBlock, n - b * kBlock), starts.get() + 4 * b);
+  });
+}
+
+// Columns [begin, end) of one (n, inner) plane.
+template <class F>
+void scan_columns(typename F::Result* to, const typename F::In* from, int64_t n, int64_t inner, int64_t columns) {
+  typename F::Acc carried[kColumns];
+  for (int64_t j = 0; j < columns; ++j) {
+    carried[j] = F::widen(from[j]);
+    to[j] = F::result(carried[j]);
+  }
+  for (int64_t i = 1; i < n; ++i) {
+    from += inner;
+    to += inner;
+    THIXO_INDEPENDENT
+    for (int64_t j = 0; j < columns; ++j) {
+      carried[j] = F::next(carried[j], F::widen(from[j]));
+      to[j] = F::result(carried[j]);
+    }
+  }
+}
+
+// body(outer index, first column, columns) for pieces of all planes.
+template <class Body>
+void for_columns(ScanShape s, int64_t width, Body&& body) {
+  const int64_t pieces = (s.inner + width - 1) / width;
+  const int64_t grain = std::max<int64_t>(1, kGrain / (s.n * std::min(width, s.inner)));
+  parallel_for(s.outer * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t p = begin; p < end; ++p) {
+      const int64_t first = p % pieces * width;
+      body(p / pieces, first, std::min(width, s.inner - first));
+    }
+  });
+}
+
+template <class F, bool kReorders>
+void run(char* to, const char* from, ScanShape s) {
+  auto* y = reinterpret_cast<typename F::Result*>(to);
+  auto* x = reinterpret_cast<const typename F::In*>(from);
+  if (s.inner > 1)
+    return for_columns(s, kColumns, [&](int64_t o, int64_t first, int64_t columns) {
+      const int64_t at = o * s.n * s.inner + first;
+      scan_columns<F>(y + at, x + at, s.n, s.inner, columns);
+    });
+  if constexpr (kReorders && std::is_same_v<typename F::In, float>) {
+    const bool long_rows = s.outer < 16 && s.n > 16 * kBlock;
+    if (long_rows) {
+      for (int64_t o = 0; o < s.outer; ++o) scan_float_row(y + o * s.n, x + o * s.n, s.n, true);
+      return;
+    }
+    if (s.n > kBlock)
+      return parallel_for(s.outer, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t o = begin; o < end; ++o) scan_float_row(y + o * s.n, x + o * s.n, s.n, false);
+      });
+  }
+  // Additions that may be grouped otherwise (integers, and float32 in double): long rows in blocks.
+  const bool blocks = kReorders && s.n > kChain && !std::is_same_v<typename F::In, float>;
+  if (blocks && s.outer < 16 && s.n > 16 * kBlock) {
+    for (int64_t o = 0; o < s.outer; ++o) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, true);
+    return;
+  }
+  const int64_t four = std::max<int64_t>(1, kGrain / (4 * s.n));
+  parallel_for((s.outer + 3) / 4, four, [&](int64_t begin, int64_t end) {
+    int64_t o = begin * 4;
+    const int64_t stop = std::min(s.outer, end * 4);
+    if (!blocks)
+      for (; o + 4 <= stop; o += 4) {
+#if defined(__SSE2__)
+        if constexpr (kReorders && std::is_same_v<typename F::In, float>) {
+          scan_four_float_rows(y + o * s.n, x + o * s.n, s.n);
+          continue;
+        }
+#endif
+        scan_four_rows<F>(y + o * s.n, x + o * s.n, s.n);
+      }
+    for (; o < stop; ++o) {
+      if (blocks) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, false);
+      else scan_row<F>(y + o * s.n, x + o * s.n, s.n);
+    }
+  });
+}
+
+template <Scan kind>
+void scan_kind(char* to, const char* from, DType in, bool widen, ScanShape s) {
+  visit(in, [&]<class T>() {
+    if constexpr (kIsBool<T>) {
+      run<Fold<T, int64_t, kind>, kind == Scan::Sum>(to, from, s);
+    } else if constexpr (std::is_integral_v<T>) {
+      if (widen) run<Fold<T, int64_t, kind>, kind == Scan::Sum>(to, from, s);
+      else run<Fold<T, T, kind>, kind == Scan::Sum>(to, from, s);
+    } else {
+      run<Fold<T, T, kind>, kind == Scan::Sum && (kIsHalf<T> || std::is_same_v<T, float>)>(to, from, s);
+    }
+  });
+}
+
+bool is_empty(ScanShape s) { return s.outer == 0 || s.n == 0 || s.inner == 0; }
+
+}  // namespace
+
+void scan(Scan kind, char* to, const char* from, DType in, bool widen, ScanShape s) {
+  if (is_empty(s)) return;
+  if (kind == Scan::Sum) scan_kind<Scan::Sum>(to, from, in, widen, s);
+  else scan_kind<Scan::Product>(to, from, in, widen, s);
+}
+
+// ---- extremes
+
+namespace {
+
+template <class T>
+auto comparable(T x) {
+  if constexpr (kIsHalf<T>) return float(x);
+  else if constexpr (kIsBool<T>) return x.byte != 0;
+  else return x;
+}
+
+template <class T, bool greatest>
+void extreme(T* values, int64_t* places, const T* from, ScanShape s) {
+  for_columns(s, kColumns, [&](int64_t o, int64_t first, int64_t columns) {
+    const int64_t start = o * s.n * s.inner + first;
+    if (s.inner == 1) {
+      const T* x = from + start;
+      T best = x[0];
+      int64_t place = 0;
+      auto b = comparable(best);
+      for (int64_t i = 0; i < s.n; ++i) {
+        const auto v = comparable(x[i]);
+        // A branch: a new extreme is rare, or as common as can be foretold.
+        if (!(greatest ? v < b : v > b) && (v != v || b == b)) {
+          best = x[i];
+          b = v;
+          place = i;
+        }
+        values[start + i] = best;
+        places[start + i] = place;
+      }
+      return;
+    }
+    std::copy_n(from + start, columns, values + start);
+    std::fill_n(places + start, columns, 0);
+    for (int64_t i = 1; i < s.n; ++i) {
+      const int64_t at = start + i * s.inner, before = at - s.inner;
+      THIXO_INDEPENDENT
+      for (int64_t j = 0; j < columns; ++j) {
+        const auto v = comparable(from[at + j]), b = comparable(values[before + j]);
+        const bool better = (v != v) | ((b == b) & (greatest ? v >= b : v <= b));
+        values[at + j] = better ? from[at + j] : values[before + j];
+        places[at + j] = better ? i : places[before + j];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+void scan_extreme(bool greatest, char* values, int64_t* places, const char* from, DType dtype, ScanShape s) {
+  if (is_empty(s)) return;
+  visit(dtype, [&]<class T>() {
+    if constexpr (!kIsComplex<T>) {
+      auto* y = reinterpret_cast<T*>(values);
+      auto* x = reinterpret_cast<const T*>(from);
+      if (greatest) extreme<T, true>(y, places, x, s);
+      else extreme<T, false>(y, places, x, s);
+    }
+  });
+}
+
+// ---- in the logarithm
+
+namespace {
+
+double log_add(double a, double b) {
+  if (a == b) return a + 0.69314718055994530942;  // infinities too
+  const double high = a > b ? a : b, low = a > b ? b : a;
+  return a != a || b != b ? a + b : high + std::log1p(std::exp(low - high));
+}
+
+// As a greatest element and the sum of exponentials relative to it: enough for results that are no doubles.
+template <class T>
+void log_columns(T* y, const T* x, int64_t start, int64_t n, int64_t inner, int64_t columns) {
+  double high[16], sum[16];
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t at = start + i * inner;
+    for (int64_t j = 0; j < columns; ++j) {
+      const double v = convert<double>(x[at + j]);
+      if (i == 0) {
+        high[j] = v;
+        sum[j] = 1;
+      } else if (v == high[j]) {  // infinities too
+        sum[j] += 1;
+      } else if (v > high[j]) {
+        sum[j] = sum[j] * std::exp(high[j] - v) + 1;
+        high[j] = v;
+      } else {
+        sum[j] += std::exp(v - high[j]);
+      }
+      y[at + j] = convert<T>(high[j] + std::log(sum[j]));
+    }
+  }
+}
+
+}  // namespace
+
+void scan_logsumexp(char* to, const char* from, DType dtype, ScanShape s) {
+  if (is_empty(s)) return;
+  visit(dtype, [&]<class T>() {
+    if constexpr (kIsHalf<T> || std::is_floating_point_v<T>) {
+      auto* y = reinterpret_cast<T*>(to);
+      auto* x = reinterpret_cast<const T*>(from);
+      for_columns(s, 16, [&](int64_t o, int64_t first, int64_t columns) {
+        if constexpr (sizeof(T) < 8) return log_columns(y, x, o * s.n * s.inner + first, s.n, s.inner, columns);
+        double carried[16];
+        for (int64_t i = 0; i < s.n; ++i) {
+          const int64_t at = (o * s.n + i) * s.inner + first;
+          for (int64_t j = 0; j < columns; ++j) {
+            const double v = convert<double>(x[at + j]);
+            carried[j] = i ? log_add(carried[j], v) : v;
+            y[at + j] = convert<T>(carried[j]);
+          }
+        }
+      });
+    }
+  });
+}
+
+// ---- linear recurrences
+
+void scan_recurrence(char* to, const char* from, const char* decay, DType dtype, ScanShape s) {
+  if (is_empty(s)) return;
+  visit(dtype, [&]<class T>() {
+    if constexpr (kIsHalf<T> || std::is_floating_point_v<T> || kIsComplex<T>) {
+      using Acc = std::conditional_t<kIsHalf<T>, float, T>;
+      auto* y = reinterpret_cast<T*>(to);
+      auto* x = reinterpret_cast<const T*>(from);
+      auto* d = reinterpret_cast<const T*>(decay);
+      for_columns(s, kColumns, [&](int64_t o, int64_t first, int64_t columns) {
+        Acc carried[kColumns];
+        for (int64_t i = 0; i < s.n; ++i) {
+          const int64_t at = (o * s.n + i) * s.inner + first;
+          THIXO_INDEPENDENT
+          for (int64_t j = 0; j < columns; ++j) {
+            const Acc v = convert<Acc>(x[at + j]);
+            carried[j] = i ? v + convert<Acc>(d[at + j]) * carried[j] : v;
+            y[at + j] = convert<T>(carried[j]);
+          }
+        }
+      });
+    }
+  });
+}
+
+}  // namespace thixo

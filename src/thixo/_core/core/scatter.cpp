@@ -1,0 +1,311 @@
+#include "scatter.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <memory>
+
+#include "kernels/types.h"
+#include "move.h"
+#include "thread_pool.h"
+
+namespace thixo {
+namespace {
+
+// ---- what happens to one element
+
+template <class Bits>
+struct Setting {
+  using To = Bits;
+  using From = Bits;
+  static void one(char* to, const char* from) { store(to, load<Bits>(from)); }
+};
+
+template <class T>
+struct Adding {
+  using From = T;
+  using To = std::conditional_t<kIsHalf<T>, float, T>;
+  static To sum(To a, From b) {
+    if constexpr (kIsBool<T>) {
+      return Boolean{uint8_t((a.byte != 0) | (b.byte != 0))};
+    } else if constexpr (kIsHalf<T>) {
+      return a + float(b);
+    } else if constexpr (std::is_integral_v<T>) {
+      using U = std::make_unsigned_t<T>;
+      return T(U(a) + U(b));
+    } else {
+      return a + b;
+    }
+  }
+  static void one(char* to, const char* from) { store(to, sum(load<To>(to), load<From>(from))); }
+};
+
+// A row of n elements; dt and df are byte strides.
+template <class Kind>
+inline void write_row(char* to, int64_t dt, const char* from, int64_t df, int64_t n) {
+  using To = typename Kind::To;
+  using From = typename Kind::From;
+  if (dt == int64_t(sizeof(To)) && df == int64_t(sizeof(From)) && aligned<To>(to) && aligned<From>(from)) {
+    THIXO_INDEPENDENT
+    for (int64_t j = 0; j < n; ++j)
+      Kind::one(to + j * int64_t(sizeof(To)), from + j * int64_t(sizeof(From)));
+    return;
+  }
+  for (int64_t j = 0; j < n; ++j) Kind::one(to + j * dt, from + j * df);
+}
+
+template <class Body>
+void for_kind(Write write, DType dtype, Body&& body) {
+  if (write == Write::Set) {
+    for_item_size(item_size(dtype), [&](auto bits) { body(Setting<decltype(bits)>{}); });
+  } else {
+    visit(dtype, [&]<class T>() { body(Adding<T>{}); });
+  }
+}
+
+// ---- blocks
+
+int64_t flat_offset(const int64_t* sizes, const int64_t* strides, int count, int64_t flat) {
+  int64_t at = 0;
+  for (int d = count - 1; d >= 0; --d) {
+    at += flat % sizes[d] * strides[d];
+    flat /= sizes[d];
+  }
+  return at;
+}
+
+// The columns [begin, end) of the blocks, which are rows of `inner` elements.
+template <class Kind>
+void write_block(const Scatter& job, char* to, const char* from, int64_t inner, int64_t rows, int64_t begin, int64_t end) {
+  const int last = job.after - 1;
+  const int64_t dt = job.after ? job.after_to[last] : int64_t(sizeof(typename Kind::To));
+  const int64_t df = job.after ? job.after_from[last] : int64_t(sizeof(typename Kind::From));
+  if (rows == 1) return write_row<Kind>(to + begin * dt, dt, from + begin * df, df, end - begin);
+  for (int64_t r = 0; r < rows; ++r)
+    write_row<Kind>(to + flat_offset(job.after_sizes, job.after_to, last, r) + begin * dt, dt,
+                    from + flat_offset(job.after_sizes, job.after_from, last, r) + begin * df, df, end - begin);
+  (void)inner;
+}
+
+// Joins axes that lie one behind the other in both arrays.
+int merge(int count, int64_t* sizes, int64_t* to, int64_t* from) {
+  int kept = 0;
+  for (int d = 0; d < count; ++d) {
+    if (sizes[d] == 1) continue;
+    if (kept && to[kept - 1] == sizes[d] * to[d] && from[kept - 1] == sizes[d] * from[d]) {
+      sizes[kept - 1] *= sizes[d];
+    } else {
+      sizes[kept++] = sizes[d];
+    }
+    to[kept - 1] = to[d];
+    from[kept - 1] = from[d];
+  }
+  return kept;
+}
+
+// Columns for each thread. Each is summed in the order of the indices, however many a thread has.
+int64_t share_of(int64_t columns) {
+  const int threads = get_num_threads();
+  return threads == 1 ? columns : std::max<int64_t>(64, (columns / threads + 16) / 16 * 16);
+}
+
+template <class Kind>
+void run_blocks(const Scatter& job, const int64_t* offsets, int64_t rows_before, int64_t block) {
+  const int64_t n = job.places.count;
+  const int64_t inner = job.after ? job.after_sizes[job.after - 1] : 1;
+  const int64_t rows = block / inner;
+  auto row_of = [&](int64_t row, char*& to, const char*& from) {
+    to = job.to + flat_offset(job.before_sizes, job.before_to, job.before, row);
+    from = job.from + flat_offset(job.before_sizes, job.before_from, job.before, row);
+  };
+  const int64_t work = n * block;
+  if (rows_before > 1) {  // each row of the axes before has places of its own
+    const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1));
+    return parallel_for(rows_before, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        char* to;
+        const char* from;
+        row_of(row, to, from);
+        for (int64_t i = 0; i < n; ++i)
+          write_block<Kind>(job, to + offsets[i], from + i * job.from_place, inner, rows, 0, inner);
+      }
+    });
+  }
+  if (inner >= 128 && work > 32768) {  // columns
+    const int64_t columns = share_of(inner);
+    return parallel_for(inner, columns, [&](int64_t begin, int64_t end) {
+      for (int64_t i = 0; i < n; ++i)
+        write_block<Kind>(job, job.to + offsets[i], job.from + i * job.from_place, inner, rows, begin, end);
+    });
+  }
+  // Each thread takes a range of destinations, and all indices pass it.
+  const int shares = work > 32768 ? std::min(get_num_threads(), 16) : 1;
+  int64_t span = 0;
+  for (int k = 0; k < job.places.axes; ++k) span += (job.places.size[k] - 1) * job.places.stride[k];
+  if (shares == 1 || span <= 0) {
+    for (int64_t i = 0; i < n; ++i)
+      write_block<Kind>(job, job.to + offsets[i], job.from + i * job.from_place, inner, rows, 0, inner);
+    return;
+  }
+  const int64_t share = span / shares + 1;
+  parallel_for(shares, 1, [&](int64_t first, int64_t end) {
+    for (int64_t s = first; s < end; ++s) {
+      const int64_t low = s * share, length = share;
+      for (int64_t i = 0; i < n; ++i)
+        if (uint64_t(offsets[i] - low) < uint64_t(length))
+          write_block<Kind>(job, job.to + offsets[i], job.from + i * job.from_place, inner, rows, 0, inner);
+    }
+  });
+}
+
+}  // namespace
+
+bool scatter_blocks(const Scatter& given) {
+  Scatter job = given;
+  job.before = merge(job.before, job.before_sizes, job.before_to, job.before_from);
+  job.after = merge(job.after, job.after_sizes, job.after_to, job.after_from);
+  int64_t rows_before = 1, block = 1;
+  for (int d = 0; d < job.before; ++d) rows_before *= job.before_sizes[d];
+  for (int d = 0; d < job.after; ++d) block *= job.after_sizes[d];
+  const int64_t n = job.places.count;
+  if (n == 0) return true;
+  int64_t few[256];
+  std::unique_ptr<int64_t[]> many(n > 256 ? new int64_t[size_t(n)] : nullptr);
+  int64_t* offsets = many ? many.get() : few;
+  std::atomic<bool> good{true};
+  parallel_for(n, kMoveGrain / 8, [&](int64_t begin, int64_t end) {
+    if (!place_offsets(job.places, begin, end, offsets + begin)) good.store(false, std::memory_order_relaxed);
+  });
+  if (!good) return false;
+  if (rows_before == 0 || block == 0) return true;
+  for_kind(job.write, job.dtype, [&](auto kind) { run_blocks<decltype(kind)>(job, offsets, rows_before, block); });
+  return true;
+}
+
+// ---- along an axis
+
+namespace {
+
+// to[index[j] * along + j * beside] from from[j], for destinations in [low, high) of the axis; false if an index is
+// beyond its size.
+template <class Kind>
+inline bool scatter_row(char* to, const char* from, int64_t df, const char* index, int64_t di, int64_t along,
+                        int64_t beside, int64_t n, int64_t low, int64_t high, int64_t size) {
+  constexpr int64_t to_item = sizeof(typename Kind::To), from_item = sizeof(typename Kind::From);
+  if (di == 0 && beside != 0) {
+    const int64_t at = load<int64_t>(index);
+    if (uint64_t(at) >= uint64_t(size)) return false;
+    write_row<Kind>(to + at * along, beside, from, df, n);
+    return true;
+  }
+  const uint64_t span = uint64_t(high - low);
+  bool good = true;
+  auto walk = [&](auto index_step, auto from_step, auto along_step, auto beside_step) {
+    for (int64_t j = 0; j < n; ++j) {
+      const int64_t at = load<int64_t>(index + j * index_step);
+      if (uint64_t(at - low) < span) Kind::one(to + at * along_step + j * beside_step, from + j * from_step);
+      else good &= uint64_t(at) < uint64_t(size);
+    }
+  };
+  using Eight = std::integral_constant<int64_t, 8>;
+  using FromItem = std::integral_constant<int64_t, from_item>;
+  using ToItem = std::integral_constant<int64_t, to_item>;
+  using Zero = std::integral_constant<int64_t, 0>;
+  if (di == 8 && df == from_item && along == to_item && beside == 0) walk(Eight{}, FromItem{}, ToItem{}, Zero{});
+  else if (di == 8 && df == from_item && beside == to_item) walk(Eight{}, FromItem{}, along, ToItem{});
+  else walk(di, df, along, beside);
+  return good;
+}
+
+bool all_inside(const Array& index, int64_t size, int64_t rows, int64_t inner) {
+  const int last = index.ndim - 1;
+  std::atomic<bool> good{true};
+  parallel_for(rows, std::max<int64_t>(1, 32768 / inner), [&](int64_t begin, int64_t end) {
+    bool fits = true;
+    for (int64_t row = begin; row < end; ++row) {
+      const char* at = index.data + flat_offset(index.sizes, index.strides, last, row);
+      const int64_t step = index.strides[last];
+      if (step == 0) {
+        fits &= uint64_t(load<int64_t>(at)) < uint64_t(size);
+        continue;
+      }
+      for (int64_t j = 0; j < inner; ++j) fits &= uint64_t(load<int64_t>(at + j * step)) < uint64_t(size);
+    }
+    if (!fits) good.store(false, std::memory_order_relaxed);
+  });
+  return good;
+}
+
+template <class Kind>
+bool run_along(const Array& to, const Array& from, const Array& index, int axis, int64_t rows, int64_t inner) {
+  const int last = index.ndim - 1;
+  const int64_t size = to.sizes[axis], along = to.strides[axis];
+  std::atomic<bool> good{true};
+  auto note = [&](bool fits) {
+    if (!fits) good.store(false, std::memory_order_relaxed);
+  };
+  if (axis == last) {  // rows are apart from each other
+    if (rows == 1) {
+      const int shares = inner > 32768 && size > 64 ? std::min(get_num_threads(), 16) : 1;
+      const int64_t share = (size + shares - 1) / shares;
+      parallel_for(shares, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t s = begin; s < end; ++s)
+          note(scatter_row<Kind>(to.data, from.data, from.strides[last], index.data, index.strides[last], along, 0, inner,
+                                 std::min(size, s * share), std::min(size, (s + 1) * share), size));
+      });
+      return good;
+    }
+    parallel_for(rows, std::max<int64_t>(1, 16384 / inner), [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row)
+        note(scatter_row<Kind>(to.data + flat_offset(index.sizes, to.strides, last, row),
+                               from.data + flat_offset(index.sizes, from.strides, last, row), from.strides[last],
+                               index.data + flat_offset(index.sizes, index.strides, last, row), index.strides[last],
+                               along, 0, inner, 0, size, size));
+    });
+    return good;
+  }
+  // Columns, and the axes other than `axis` before them, are apart from each other.
+  const int64_t length = index.sizes[axis], planes = rows / length;
+  const int64_t width = planes >= 8 || inner <= 64 ? inner : share_of(inner);
+  const int64_t pieces = (inner + width - 1) / width;
+  const int64_t grain = std::max<int64_t>(1, 16384 / (length * width));
+  const int64_t beside = to.strides[last];
+  parallel_for(planes * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      int64_t plane = piece / pieces;
+      const int64_t first = piece % pieces * width, n = std::min(width, inner - first);
+      char* target = to.data + first * beside;
+      const char* source = from.data + first * from.strides[last];
+      const char* picks = index.data + first * index.strides[last];
+      for (int d = last - 1; d >= 0; --d) {
+        if (d == axis) continue;
+        const int64_t at = plane % index.sizes[d];
+        plane /= index.sizes[d];
+        target += at * to.strides[d];
+        source += at * from.strides[d];
+        picks += at * index.strides[d];
+      }
+      for (int64_t i = 0; i < length; ++i)
+        note(scatter_row<Kind>(target, source + i * from.strides[axis], from.strides[last],
+                               picks + i * index.strides[axis], index.strides[last], along, beside, n, 0, size, size));
+    }
+  });
+  return good;
+}
+
+}  // namespace
+
+bool scatter_along(const Array& to, const Array& from, const Array& index, int axis, Write write, bool check_first) {
+  const int last = index.ndim - 1;
+  const int64_t inner = index.sizes[last];
+  int64_t rows = 1;
+  for (int d = 0; d < last; ++d) rows *= index.sizes[d];
+  if (rows == 0 || inner == 0) return true;
+  if (check_first && !all_inside(index, to.sizes[axis], rows, inner)) return false;
+  bool good = true;
+  for_kind(write, from.dtype,
+           [&](auto kind) { good = run_along<decltype(kind)>(to, from, index, axis, rows, inner); });
+  return good;
+}
+
+}  // namespace thixo

@@ -1,0 +1,32 @@
+// Elements written or added to places that index tensors name. What several threads do never meets in one place, and
+// each place takes what comes to it in the order of the indices: results do not depend on the number of threads.
+// As in gather.h, false says that an index is out of range.
+#pragma once
+#include "gather.h"
+
+namespace thixo {
+
+enum class Write : uint8_t { Set, Add };
+
+// to[b][place p][a] = (or +=) from[b][p][a]. `from` has the axes of before, places, after with strides in bytes, 0 where
+// it is broadcast: those of `before` and `after` are given for both in the same order (not merged). Blocks of `to`
+// are only written if all are in range. Halves are added in float: then `to` is F32 while `from` is `dtype`.
+struct Scatter {
+  char* to = nullptr;
+  const char* from = nullptr;
+  DType dtype = DType::F32;  // of from
+  Write write = Write::Set;
+  Places places;
+  int64_t from_place = 0;  // stride of `from` from place to place
+  int before = 0, after = 0;
+  int64_t before_sizes[kMaxDims], before_to[kMaxDims], before_from[kMaxDims];
+  int64_t after_sizes[kMaxDims], after_to[kMaxDims], after_from[kMaxDims];
+};
+bool scatter_blocks(const Scatter& job);
+
+// to[..., index[..., j, ...], ...] = (or +=) from[..., j, ...] along one axis. index's shape is walked; the axes of
+// from are at least as long, those of `to` too but for `axis`. An `Add` into halves wants `to` in F32. With `check_first`
+// nothing is written if an index is out of range; without, those in range may be.
+bool scatter_along(const Array& to, const Array& from, const Array& index, int axis, Write write, bool check_first);
+
+}  // namespace thixo
