@@ -43,7 +43,6 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
             seen.add(kernel.key)
             yield symbol(kernel), llvm_text(kernel, symbol(kernel), target)
 
-
     for kernel in row_kernels():
         for layout in range(len(rows.LAYOUTS)):
             name = rows.symbol(kernel, layout)
@@ -66,24 +65,31 @@ def row_kernels() -> Iterator[Kernel]:
         if answer is not None:
             found.setdefault(answer[-1].key, answer[-1])
 
-    rows.find = note  # the core takes None for an answer and computes on NumPy
+    setattr(rows, "find", note)  # noqa: B010  the core takes None for an answer and computes on NumPy
     try:
         for name in sorted(TABLE):
             if hasattr(TABLE[name], "rows"):
                 _run_samples(TABLE[name])
     finally:
-        rows.find = ask
+        setattr(rows, "find", ask)  # noqa: B010
     for kernel in found.values():
         yield kernel
         yield from (rows.halves(kernel) or ())[:2]
 
 
 def _run_samples(declaration: Any) -> None:
-    sizes = {"n": 67, "m": 71, "k": 2, "b": 5}  # some are long enough for ways that short rows do not take
+    sizes = {
+        "n": 67,
+        "m": 71,
+        "k": 2,
+        "b": 5,
+    }  # some are long enough for ways that short rows do not take
     for sample in declaration.samples(Maker(float32, sizes)):
         with contextlib.suppress(ThixoError):
             arguments = [_tensor(a) for a in sample.args]
-            made = declaration.operator(*arguments, **{k: _tensor(a) for k, a in sample.kwargs.items()})
+            made = declaration.operator(
+                *arguments, **{k: _tensor(a) for k, a in sample.kwargs.items()}
+            )
             results = made if isinstance(made, tuple) else (made,)
             graded = [r for r in results if r.requires_grad]
             if graded:
@@ -106,12 +112,14 @@ def load_operators() -> None:
 def kernels() -> Iterator[Kernel]:
     """Every pointwise operator with its arguments at their defaults, forward and backward."""
     for name in sorted(TABLE):
-        declaration = TABLE[name]
+        declaration: Any = TABLE[name]
         if declaration.kind != "pointwise":
             continue
         claimed = {d.short for d in declaration.dtypes}
         for dtype in DTYPES:
-            if dtype in claimed and (declaration.result != "float" or BY_SHORT[dtype].is_floating_point):
+            if dtype in claimed and (
+                declaration.result != "float" or BY_SHORT[dtype].is_floating_point
+            ):
                 yield from _forward(declaration, dtype)
         for dtype in GRADIENT_DTYPES:
             if dtype in claimed:
@@ -174,4 +182,3 @@ def _source(declaration: Any, source: tuple[str, int], dtype: str) -> tuple[Any,
         return source, -1, parameter.default
     promoted = _promoted(declaration, parameter) or parameter.kind == "operand"
     return source, BY_SHORT[dtype if promoted else "bool"].code, None
-

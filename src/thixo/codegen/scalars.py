@@ -64,7 +64,10 @@ class Pair:
         im = (second - first * ratio) * scale
         zero = (y.re == 0.0) & (y.im == 0.0)
         made = Pair(re, b.select(wide, im, -im))
-        return Pair(b.select(zero, self.re / abs(y.re), made.re), b.select(zero, self.im / abs(y.re), made.im))
+        return Pair(
+            b.select(zero, self.re / abs(y.re), made.re),
+            b.select(zero, self.im / abs(y.re), made.im),
+        )
 
     def __radd__(self, other: Any) -> Pair:
         return self._pair(other) + self
@@ -158,8 +161,12 @@ class KernelScalars:
             return like._pair(value)
         if isinstance(value, Value):
             return value.cast(like.type)
-        if isinstance(value, complex) or (is_integer(like.type) and int(value) != self._wrapped(value, like.type)):
-            raise NotLowered(f"the number {value} as {like.type}")  # the reference says what is wrong with it
+        if isinstance(value, complex) or (
+            is_integer(like.type) and int(value) != self._wrapped(value, like.type)
+        ):
+            raise NotLowered(
+                f"the number {value} as {like.type}"
+            )  # the reference says what is wrong with it
         return self.b.constant(value, like.type)
 
     def _wrapped(self, value: Any, type: str) -> int:
@@ -206,11 +213,15 @@ class KernelScalars:
 
     def fmax(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmax"), _real(y, "fmax"))
-        return self.b.select((x > y) | self.isnan(y), x, y) if is_float(x.type) else self.maximum(x, y)
+        return (
+            self.b.select((x > y) | self.isnan(y), x, y) if is_float(x.type) else self.maximum(x, y)
+        )
 
     def fmin(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmin"), _real(y, "fmin"))
-        return self.b.select((x < y) | self.isnan(y), x, y) if is_float(x.type) else self.minimum(x, y)
+        return (
+            self.b.select((x < y) | self.isnan(y), x, y) if is_float(x.type) else self.minimum(x, y)
+        )
 
     # ---- tests
 
@@ -250,7 +261,9 @@ class KernelScalars:
         one, zero = self.b.constant(1, x.type), self.b.constant(0, x.type)
         if x.type[0] == "u":
             return self.b.select(x != zero, one, zero)
-        return self.b.select(x > zero, one, self.b.select(x < zero, self.b.constant(-1, x.type), zero))
+        return self.b.select(
+            x > zero, one, self.b.select(x < zero, self.b.constant(-1, x.type), zero)
+        )
 
     def copysign(self, magnitude: Scalar, sign: Scalar) -> Value:
         a, s = self.b.alike(_real(magnitude, "copysign"), _real(sign, "copysign"))
@@ -304,7 +317,9 @@ class KernelScalars:
             x, y = self.b.alike(x, y)
             rest = self.fmod(x, y)
             other = (rest < 0.0) ^ (y < 0.0)
-            return self.b.select(rest == 0.0, self.copysign(rest, y), self.b.select(other, rest + y, rest))
+            return self.b.select(
+                rest == 0.0, self.copysign(rest, y), self.b.select(other, rest + y, rest)
+            )
         x, y = self._whole(x, y, "remainder")
         rest = self.b.emit("rem", x, y)
         if not is_signed(x.type):

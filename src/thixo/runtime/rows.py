@@ -57,7 +57,9 @@ def halves(kernel: Kernel) -> tuple[Kernel, Kernel, tuple[int, ...]] | None:
 
 def address(kernel: Kernel, layout: int) -> int | None:
     """Where its machine code is; None if this machine cannot make any."""
-    return kernels.load(symbol(kernel, layout), lambda name, machine: llvm_text(kernel, layout, name, machine))
+    return kernels.load(
+        symbol(kernel, layout), lambda name, machine: llvm_text(kernel, layout, name, machine)
+    )
 
 
 def symbol(kernel: Kernel, layout: int) -> str:

@@ -103,7 +103,9 @@ class _Loop:
             if one.op == "load":
                 at, part = one.attribute
                 if at not in loaded:
-                    loaded[at] = lanes.load(kernel.operands[at], f.load("ptr", self.places[at]), left)
+                    loaded[at] = lanes.load(
+                        kernel.operands[at], f.load("ptr", self.places[at]), left
+                    )
                 value = loaded[at][part]
             elif one.op == "store":
                 at, part = one.attribute

@@ -38,14 +38,15 @@ def _linux(machine: str) -> str:
     return f"{machine}-unknown-linux-gnu"
 
 
-X86_64_V4 = Target("x86-64-v4", _linux("x86_64"), "x86-64-v4", "-prefer-256-bit", 64, 32, True, scales=True)
+X86_64_V4 = Target(
+    "x86-64-v4", _linux("x86_64"), "x86-64-v4", "-prefer-256-bit", 64, 32, True, scales=True
+)
 X86_64_V3 = Target("x86-64-v3", _linux("x86_64"), "x86-64-v3", "", 32, 16, True)
 AARCH64 = Target("aarch64", _linux("aarch64"), "generic", "+neon", 16, 32, False)
 # Vectors that any back end can split up; what runs on a machine that none of the above describes.
 PORTABLE = Target("portable", "", "", "", 16, 16, False, halves=False)
 
 TARGETS = {t.name: t for t in (X86_64_V4, X86_64_V3, AARCH64, PORTABLE)}
-
 
 
 def named(name: str) -> Target:
