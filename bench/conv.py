@@ -117,8 +117,8 @@ def convolutions(shapes: list[Shape]) -> Iterator[Case]:
     for s in shapes:
         x = rng.standard_normal((s.batch, s.inner, s.size, s.size), np.float32)
         w = rng.standard_normal((s.outer, s.inner // s.groups, s.kernel, s.kernel), np.float32)
-        two = lambda n: (n, n)  # noqa: E731
-        window = (two(s.stride), two(s.padding), two(s.dilation), s.groups)
+        window = ((s.stride,) * 2, (s.padding,) * 2, (s.dilation,) * 2, s.groups)
+        size, kernel = (s.size,) * 2, (s.kernel,) * 2
         tx_x, tx_w, t_x, t_w = tx.tensor(x), tx.tensor(w), torch.from_numpy(x), torch.from_numpy(w)
         b = rng.standard_normal(s.outer, np.float32)
         tx_b, t_b = tx.tensor(b), torch.from_numpy(b)
@@ -133,10 +133,10 @@ def convolutions(shapes: list[Shape]) -> Iterator[Case]:
         g = rng.standard_normal(tuple(y.shape), np.float32)
         tx_g, t_g = tx.tensor(g), torch.from_numpy(g)
 
-        def ours_input(g=tx_g, w=tx_w, n=two(s.size), a=window):
+        def ours_input(g=tx_g, w=tx_w, n=size, a=window):
             return F.convolve_transposed(g, w, n, *a)
 
-        def ours_weight(g=tx_g, x=tx_x, n=two(s.kernel), a=window):
+        def ours_weight(g=tx_g, x=tx_x, n=kernel, a=window):
             return F.convolve_weight(x, g, n, *a)
 
         def peer_back(mask, g=t_g, x=t_x, w=t_w, a=window):
@@ -200,13 +200,17 @@ def run(threads: int, only: str, rounds: int, seed: int) -> list[Ratio]:
     tx.set_num_threads(threads)
     torch.set_num_threads(threads)
     shapes = [*resnet(1), *resnet(8), *CIFAR, *DEPTHWISE, *OTHERS, *drawn(seed)]
-    shapes = [s for s in shapes if any(only in f"{s.name} {w}" for w in ("forward", "input", "weight"))]
+    shapes = [
+        s for s in shapes if any(only in f"{s.name} {w}" for w in ("forward", "input", "weight"))
+    ]
     rows = []
     for source in (convolutions(shapes), pools()):
         for case in source:
             if only not in case.name:
                 continue
-            row = compare(case.name, case.ours, case.peer, target=0.95, rounds=rounds, seconds=0.004)
+            row = compare(
+                case.name, case.ours, case.peer, target=0.95, rounds=rounds, seconds=0.004
+            )
             rows.append(row)
             rate = case.work / row.ours_us / 1e3, case.work / row.peer_us / 1e3
             print(
@@ -234,11 +238,11 @@ def main() -> int:
             mean = statistics.geometric_mean(r.median for r in rows)
             low = min(rows, key=lambda r: r.median)
             worst = min(worst, low.median)
-            print(f"{threads} threads: geometric mean {mean:.2f}, worst {low.median:.2f} ({low.case})")
+            print(
+                f"{threads} threads: geometric mean {mean:.2f}, worst {low.median:.2f} ({low.case})"
+            )
     return 0 if worst >= 0.95 else 1
 
 
 if __name__ == "__main__":
-    with tx.no_grad():
-        pass
     sys.exit(main())

@@ -41,6 +41,8 @@ def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: Literal
 def adaptive_max_pool3d(input: Tensor, output_size: Any, *, return_indices: Literal[True]) -> _ValuesIndices: ...
 def adaptive_max_pool3d_with_indices(input: Tensor, output_size: Any, return_indices: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _ValuesIndices:
     """`adaptive_max_pool3d` that always gives the indices too."""
+def add_at_indices(input: Tensor, indices: Tensor, sizes: _int | Sequence[_int], *, out: Tensor | None = None) -> Tensor:
+    """Planes of zeros to which values are added at their places in the flattened plane: the gradient of pooling."""
 def affine_grid(theta: Tensor, size: _int | Sequence[_int], align_corners: _bool | None = None, *, out: Tensor | None = None) -> Tensor:
     """The places that affine maps `theta` (batch, axes, axes + 1) send the pixels of a size to."""
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:

@@ -391,6 +391,7 @@ OPERATORS: dict[str, str] = {
     "nn.functional.adaptive_max_pool2d_with_indices": "adaptive_pooling",
     "nn.functional.adaptive_max_pool3d": "adaptive_pooling",
     "nn.functional.adaptive_max_pool3d_with_indices": "adaptive_pooling",
+    "nn.functional.add_at_indices": "pooling",
     "nn.functional.affine_grid": "grid",
     "nn.functional.alpha_dropout": "dropout",
     "nn.functional.avg_pool1d": "average_pooling",

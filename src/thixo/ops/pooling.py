@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from thixo.dtype import FLOATS, INTEGERS, int64
-from thixo.errors import ShapeError, ValueRangeError, describe
+from thixo.errors import DTypeError, IndexOutOfRange, ShapeError, ValueRangeError, describe
 from thixo.ops import pooling_references as slow
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, Op, Spec
@@ -136,10 +136,8 @@ class MaxPoolWithIndices(Op):
         return values, indices
 
     def vjp(g_values, indices, input_type, kernel_size):
-        shape, axes = tuple(input_type.shape), len(kernel_size)
-        flat = g_values.new_zeros((*shape[:-axes], numel(shape[-axes:])))
-        where, g = indices.flatten(-axes), g_values.flatten(-axes)
-        return flat.scatter_add(-1, where, g).reshape(shape)
+        sizes = tuple(input_type.shape[-len(kernel_size) :])
+        return tx.nn.functional.add_at_indices(g_values, indices, sizes)
 
     reference = slow.max_pool
 
@@ -151,6 +149,70 @@ class MaxPoolWithIndices(Op):
             s.distinct(2, 2, 3, s.m + 1, 4), (2, 2, 2), (1, 2, 2), (1, 0, 1), (1, 1, 2), True
         )
         yield Sample(s.distinct(0, 2, 4), (2,), (2,), (0,), (1,), False)
+
+
+class AddAtIndices(Op):
+    """Planes of zeros to which values are added at their places in the flattened plane: the gradient of pooling.
+
+    >>> tx.nn.functional.add_at_indices(tx.tensor([[1.0, 2.0, 4.0]]), tx.tensor([[0, 2, 2]]), (3,))
+    tensor([[1., 0., 6.]])
+    """
+
+    signature = "add_at_indices(input, indices, sizes: ints) -> y"
+    namespace = "nn.functional"
+    dtypes = FLOATS
+
+    def infer(input, indices, sizes):
+        op = "add_at_indices"
+        if indices.dtype != int64:
+            raise DTypeError(f"{op}: indices is {describe(indices)}; it must be int64")
+        same = len(indices.shape) == len(input.shape) and all(
+            a == b for a, b in zip(indices.shape, input.shape, strict=True)
+        )
+        if not same or input.ndim < len(sizes):
+            raise ShapeError(
+                f"{op}: input is {describe(input)}, indices is {describe(indices)}; both must have one shape "
+                f"with at least the {len(sizes)} axes of sizes"
+            )
+        require(op, "sizes", tuple(sizes), 0)
+        return Spec((*input.shape[: input.ndim - len(sizes)], *sizes), input.dtype)
+
+    def kernel(input, indices, sizes):
+        lead = input.shape[: input.ndim - len(sizes)]
+        size, planes = int(np.prod(sizes)), int(np.prod(lead))
+        if indices.size and (indices.min() < 0 or indices.max() >= size):
+            raise IndexOutOfRange(
+                f"add_at_indices: index {indices.min() if indices.min() < 0 else indices.max()} is out of range "
+                f"for planes of {size} elements"
+            )
+        y = np.zeros((planes, size), input.dtype)
+        rows = np.arange(planes).reshape(planes, 1)
+        if planes:
+            np.add.at(y, (rows, indices.reshape(planes, -1)), input.reshape(planes, -1))
+        return y.reshape(*lead, *sizes)
+
+    def vjp_input(g, indices, sizes):
+        axes = len(sizes)
+        if axes == 0:
+            return g.expand(indices.shape)
+        lead = tuple(indices.shape[: indices.ndim - axes])
+        flat = g.reshape(*lead, numel(sizes))
+        count = numel(tuple(indices.shape[indices.ndim - axes :]))
+        return flat.gather(-1, indices.reshape(*lead, count)).reshape(indices.shape)
+
+    reference = slow.add_at
+
+    def samples(s):
+        yield Sample(s.real(s.n, 2, 3), s.ints(s.n, 2, 3, low=0, high=4), (5,))
+        yield Sample(s.real(s.n, s.m, 2), s.ints(s.n, s.m, 2, low=0, high=5), (2, 3))
+        yield Sample(s.real(0, 2, 3), s.ints(0, 2, 3, low=0, high=1), (4,))
+
+    def bad(s):
+        yield Bad(
+            Sample(s.real(2, 3), s.ints(2, 2, low=0, high=1), (4,)),
+            ShapeError,
+            "must have one shape",
+        )
 
 
 def _max_pool(

@@ -45,6 +45,15 @@ def _result(windows: list[Any], lead: Any, dtype: Any) -> np.ndarray:
     return np.zeros((*lead, *(i + 1 for i in last)), dtype)
 
 
+def add_at(input, indices, sizes):
+    """Each value is added at its place of its plane."""
+    lead = input.shape[: input.ndim - len(sizes)]
+    y = np.zeros((*lead, math.prod(sizes)), input.dtype)
+    for place in np.ndindex(*input.shape):
+        y[(*place[: len(lead)], indices[place])] += input[place]
+    return y.reshape(*lead, *sizes)
+
+
 def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
     """The largest value of each window, and its place in the flattened input."""
     axes = len(kernel_size)

@@ -1,5 +1,6 @@
-// Native path of convolutions. What does not fit is left to the declaration, which says what is wrong.
+// Native path of convolutions and pooling. What does not fit is left to the declaration, which says what is wrong.
 #include "../core/conv.h"
+#include "../core/pool.h"
 #include "operator.h"
 
 namespace thixo {
@@ -144,12 +145,92 @@ bool weight_call(const Operator&, PyObject* const* slots, Results& out) {
   return true;
 }
 
+// max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+bool max_pool_call(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> x = ref_of(slots[0]);
+  const int axes = int(PyTuple_Check(slots[1]) ? PyTuple_GET_SIZE(slots[1]) : PyList_Check(slots[1]) ? PyList_GET_SIZE(slots[1]) : 0);
+  if (axes < 1 || axes > kConvAxes || !is_floating(x->dtype) || (x->ndim() != axes + 1 && x->ndim() != axes + 2)) return false;
+  Pooling p;
+  if (!read(slots[1], axes, 1, p.kernel) || !read(slots[2], axes, 1, p.stride) || !read(slots[3], axes, 0, p.padding) ||
+      !read(slots[4], axes, 1, p.dilation))
+    return false;
+  p.dtype = x->dtype;
+  p.planes = 1;
+  Dims sizes;
+  const int lead = x->ndim() - axes;
+  for (int i = 0; i < lead; ++i) {
+    sizes.push_back(x->sizes[i]);
+    p.planes *= x->sizes[i];
+  }
+  if (x->sizes[lead - 1] == 0) return false;
+  for (int i = 0; i < axes; ++i) {
+    const int a = kConvAxes - axes + i;
+    const int64_t n = x->sizes[lead + i], reach = p.dilation[a] * (p.kernel[a] - 1) + 1;
+    if (n < 1 || 2 * p.padding[a] > reach) return false;
+    p.in[a] = n;
+    const int64_t room = n + 2 * p.padding[a] - reach;
+    if (slots[5] == Py_True) {
+      if (room + p.stride[a] - 1 < 0) return false;
+      p.out[a] = std::min((room + p.stride[a] - 1) / p.stride[a] + 1, (n + p.padding[a] + p.stride[a] - 1) / p.stride[a]);
+    } else {
+      if (room < 0) return false;
+      p.out[a] = room / p.stride[a] + 1;
+    }
+    if (p.out[a] < 1) return false;
+    sizes.push_back(p.out[a]);
+  }
+  if (!max_pool_fits(p)) return false;
+  checked_numel(sizes, DType::I64, "max_pool_with_indices");
+  x = plain(x);
+  const Ref<Tensor> values = empty(sizes, p.dtype), indices = empty(sizes, DType::I64);
+  const Ref<Storage> kept = x->storage, kept_values = values->storage, kept_indices = indices->storage;
+  {
+    WithoutGil free(x->numel >= kLongWork);
+    max_pool(p, x->data(), values->data(), reinterpret_cast<int64_t*>(indices->data()));
+  }
+  out.push_back(values);
+  out.push_back(indices);
+  return true;
+}
+
+// add_at_indices(input, indices, sizes)
+bool add_at_call(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> g = ref_of(slots[0]), indices = ref_of(slots[1]);
+  const Dims sizes = dims_from(slots[2], "add_at_indices");
+  const int lead = g->ndim() - sizes.size();
+  if (!is_floating(g->dtype) || indices->dtype != DType::I64 || lead < 0 || !(indices->sizes == g->sizes)) return false;
+  int64_t planes = 1, count = 1, size = 1;
+  Dims whole;
+  for (int i = 0; i < g->ndim(); ++i) (i < lead ? planes : count) *= g->sizes[i];
+  for (int i = 0; i < lead; ++i) whole.push_back(g->sizes[i]);
+  for (int64_t n : sizes) {
+    if (n < 0) return false;
+    size *= n;
+    whole.push_back(n);
+  }
+  checked_numel(whole, g->dtype, "add_at_indices");
+  g = plain(g);
+  indices = plain(indices);
+  const Ref<Tensor> x = empty(whole, g->dtype);
+  const Ref<Storage> kept = g->storage, kept_indices = indices->storage, kept_result = x->storage;
+  bool fine;
+  {
+    WithoutGil free(x->numel >= kLongWork);
+    fine = add_at(g->dtype, planes, count, size, g->data(), reinterpret_cast<const int64_t*>(indices->data()), x->data());
+  }
+  if (!fine) return false;  // the declaration says which
+  out.push_back(x);
+  return true;
+}
+
 }  // namespace
 
 NativeCall find_native_window(const std::string& name) {
   if (name == "nn.functional.convolve") return convolve_call;
   if (name == "nn.functional.convolve_transposed") return transposed_call;
   if (name == "nn.functional.convolve_weight") return weight_call;
+  if (name == "nn.functional.max_pool_with_indices") return max_pool_call;
+  if (name == "nn.functional.add_at_indices") return add_at_call;
   return nullptr;
 }
 

@@ -7,6 +7,7 @@
 #include "conv_sweep.h"
 #include "conv_winograd.h"
 #include "kernels/types.h"
+#include "thread_pool.h"
 
 namespace thixo {
 
@@ -26,7 +27,7 @@ size_t copy_bytes(const ConvKernels& k, int64_t count) {
 
 // Results of neighbours that lie side by side in both: rows are one long row.
 void join_rows(const Sweep& s, SweepPhase& p) {
-  p.pitch = s.image.axes[2].extent;
+  p.pitch = std::max(s.image.axes[2].extent, p.grid[2]);  // more only where no tap reads the image
   if (p.pitch != p.grid[2] || s.y_strides[1] != p.grid[2] * s.y_strides[2]) return;
   p.pitch = p.grid[2] *= p.grid[1];
   p.grid[1] = 1;
@@ -60,6 +61,43 @@ WinogradJob winograd_job(const Convolution& c, const void* x, const void* w, con
   return j;
 }
 
+// A kernel of one tap that meets every place once: a product of matrices.
+bool is_product(const Convolution& c) {
+  for (int i = 0; i < 3; ++i)
+    if (c.kernel[i] != 1 || c.stride[i] != 1 || c.padding[i] != 0) return false;
+  return c.inner > 1 && c.outer > 1;
+}
+
+void add_bias(void* part, int64_t row_stride, int64_t column_stride, int64_t row, int64_t rows, int64_t, int64_t columns, void* context) {
+  const float* bias = static_cast<const float*>(context) + row;
+  for (int64_t i = 0; i < rows; ++i) {
+    float* to = static_cast<float*>(part) + i * row_stride;
+    if (column_stride == 1)
+      for (int64_t j = 0; j < columns; ++j) to[j] += bias[i];
+    else
+      for (int64_t j = 0; j < columns; ++j) to[j * column_stride] += bias[i];
+  }
+}
+
+// y = w x for every image and group, or x = w' y.
+void by_products(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
+  Product p;
+  p.dtype = c.dtype;
+  p.m = turned ? c.inner : c.outer;
+  p.k = turned ? c.outer : c.inner;
+  p.n = c.in_size();
+  p.a = w;
+  p.a_row = turned ? 1 : c.inner;
+  p.a_k = turned ? c.inner : 1;
+  p.b = from;
+  p.b_k = p.n;
+  p.b_n = 1;
+  p.c = to;
+  p.c_row = p.n;
+  if (bias) p.epilogue = {add_bias, const_cast<void*>(bias)};
+  gemm_batch(p, Dims{c.batch, c.groups}, Dims{0, c.outer * c.inner}, Dims{c.groups * p.k * p.n, p.k * p.n});
+}
+
 }  // namespace
 
 void set_conv_plan(ConvPlan plan) { forced.store(plan, std::memory_order_relaxed); }
@@ -84,6 +122,7 @@ bool all_finite(DType dtype, const void* values, int64_t count) {
 void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
   const WinogradJob other = winograd_job(c, x, w, bias, y, false);
   if (takes_winograd(c, other) && winograd(other)) return;
+  if (is_product(c) && (!bias || (c.dtype == DType::F32 && c.groups == 1))) return by_products(c, x, w, bias, y, false);
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   Buffer copy(copy_bytes(k, weights));
@@ -125,6 +164,7 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
 void convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
   const WinogradJob other = winograd_job(c, y, w, nullptr, x, true);
   if (takes_winograd(c, other) && winograd(other)) return;
+  if (is_product(c)) return by_products(c, y, w, nullptr, x, true);
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   struct Part {
@@ -158,7 +198,20 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
     places[i] = high - low + 1;
     meets[i].push_back(0);
   }
-  Buffer copy(copy_bytes(k, weights));
+  // With a stride each remainder has some of the taps. As [groups][outer][taps][inner], what a tile reads of one lies
+  // together; for few places that is not worth while. Without a stride all taps are read anyway.
+  const int64_t spread = round_up(c.inner, k.lanes) + k.lanes, blocks = ceil_div(c.inner, k.lanes);
+  const bool turns = c.stride[0] * c.stride[1] * c.stride[2] > 1 && taps > 1 && c.batch * c.out_size() >= 400;
+  Buffer copy(turns ? size_t(c.groups * c.outer * taps * spread * wide) : copy_bytes(k, weights));
+  if (turns) {
+    const int64_t all = c.groups * c.outer;
+    parallel_for(all, weights < 1 << 16 ? all : std::max<int64_t>(1, all / 32), [&](int64_t from, int64_t to) {
+      for (int64_t o = from; o < to; ++o)
+        for (int64_t b = 0; b < blocks; ++b)
+          k.turn(static_cast<const char*>(w) + (o * c.inner + b * k.lanes) * taps * item_size(k.source), taps,
+                 copy.data + (o * taps * spread + b * k.lanes) * wide, spread, taps, std::min(k.lanes, c.inner - b * k.lanes));
+    });
+  }
   Sweep s;
   s.kernels = &k;
   s.batch = c.batch;
@@ -166,9 +219,9 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
   s.work = c.work();
   s.image.lay_out(c.outer, c.out, pad, ones, places, meets);
   s.source = static_cast<const char*>(y);
-  s.a = in_compute(k, w, weights, copy);
-  s.a_row = taps;
-  s.a_group = c.outer * c.inner * taps;
+  s.a = turns ? copy.data : in_compute(k, w, weights, copy);
+  s.a_row = turns ? 1 : taps;
+  s.a_group = c.outer * taps * (turns ? spread : c.inner);
   s.rows = c.inner;
   s.y = static_cast<char*>(x);
   s.y_row = c.in_size();
@@ -189,10 +242,12 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
         for (int64_t o = 0; o < c.outer; ++o)
           for (auto [td, sd] : d.taps)
             for (auto [th, sh] : h.taps)
-              for (auto [tv, sv] : v.taps)
-                p.table.push_back({(o * c.inner * taps + (td * c.kernel[1] + th) * c.kernel[2] + tv) * wide,
+              for (auto [tv, sv] : v.taps) {
+                const int64_t tap = (td * c.kernel[1] + th) * c.kernel[2] + tv;
+                p.table.push_back({(turns ? (o * taps + tap) * spread : o * c.inner * taps + tap) * wide,
                                    (o * s.image.channel + s.image.offset(d.first + sd + pad[0], h.first + sh + pad[1],
                                                                          v.first + sv + pad[2])) * wide});
+              }
         s.phases.push_back(std::move(p));
       }
   sweep(s);

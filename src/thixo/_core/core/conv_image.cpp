@@ -37,6 +37,9 @@ void PaddedImage::lay_out(int64_t channel_count, const int64_t* size, const int6
       }
       a.extent = std::max(a.extent, p / a.step + places[i]);
     }
+    a.from.resize(a.phases.size());
+    a.to.resize(a.phases.size());
+    for (size_t n = 0; n < a.phases.size(); ++n) valid(a, a.phases[n], a.from[n], a.to[n]);
     plane *= a.extent;
     channel *= int64_t(a.phases.size());
   }
@@ -56,20 +59,17 @@ int64_t PaddedImage::offset(int64_t p0, int64_t p1, int64_t p2) const {
 void PaddedImage::fill(const ConvKernels& k, const char* source, char* to) const {
   const int64_t narrow = item_size(k.source), wide = item_size(k.compute);
   const Axis &d = axes[0], &h = axes[1], &w = axes[2];
-  for (int64_t pd : d.phases)
-    for (int64_t ph : h.phases)
-      for (int64_t pw : w.phases) {
-        int64_t d0, d1, h0, h1, w0, w1;
-        valid(d, pd, d0, d1);
-        valid(h, ph, h0, h1);
-        valid(w, pw, w0, w1);
-        if (w1 > w0 && h1 > h0)
-          for (int64_t j = d0; j < d1; ++j) {
-            const int64_t from_d = j * d.step + pd - d.pad, from_h = h0 * h.step + ph - h.pad, from_w = w0 * w.step + pw - w.pad;
-            k.rows(source + ((from_d * h.size + from_h) * w.size + from_w) * narrow, h.step * w.size, w.step,
-                   to + ((j * h.extent + h0) * w.extent + w0) * wide, w.extent, h1 - h0, w1 - w0);
-          }
-        to += plane * wide;
+  for (size_t x = 0; x < d.phases.size(); ++x)
+    for (size_t y = 0; y < h.phases.size(); ++y)
+      for (size_t z = 0; z < w.phases.size(); ++z, to += plane * wide) {
+        const int64_t h0 = h.from[y], rows = h.to[y] - h0, w0 = w.from[z], count = w.to[z] - w0;
+        if (rows <= 0 || count <= 0) continue;
+        const int64_t from_h = h0 * h.step + h.phases[y] - h.pad, from_w = w0 * w.step + w.phases[z] - w.pad;
+        for (int64_t j = d.from[x]; j < d.to[x]; ++j) {
+          const int64_t from_d = j * d.step + d.phases[x] - d.pad;
+          k.rows(source + ((from_d * h.size + from_h) * w.size + from_w) * narrow, h.step * w.size, w.step,
+                 to + ((j * h.extent + h0) * w.extent + w0) * wide, w.extent, rows, count);
+        }
       }
 }
 

@@ -15,6 +15,7 @@ struct PaddedImage {
     int64_t extent = 1;                   // of a plane
     std::vector<int64_t> phases;          // remainders that are there
     std::vector<int64_t> slots;           // where each of them is, by remainder
+    std::vector<int64_t> from, to;        // positions of each phase whose source exists
   };
   Axis axes[3];
   int64_t channels = 0;

@@ -71,6 +71,27 @@ void turn(const void* from, int64_t from_row, void* to, int64_t to_row, int64_t 
       static_cast<T*>(to)[p * to_row + i] = T(static_cast<const S*>(from)[std::min(i, count - 1) * from_row + p]);
 }
 
+template <class T>
+void gather(const void* image, const Offsets* table, int64_t k, const Piece* pieces, int64_t count, void* panel, int64_t ld) {
+  for (int64_t p = 0; p < k; ++p) {
+    const T* from = reinterpret_cast<const T*>(static_cast<const char*>(image) + table[p].b);
+    for (int64_t s = 0; s < count; ++s)
+      for (int64_t j = 0; j < kLanes; ++j) static_cast<T*>(panel)[p * ld + pieces[s].to + j] = from[pieces[s].from + j];
+  }
+}
+
+template <class T>
+void plane(const void* x, int64_t x_row, const int64_t* shifts, const void* weights, int64_t taps, void* y, int64_t y_row,
+           int64_t rows, int64_t count, const void* bias) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t j = 0; j < count; ++j) {
+      T total = 0;
+      for (int64_t t = 0; t < taps; ++t)
+        total += static_cast<const T*>(weights)[t] * static_cast<const T*>(x)[r * x_row + j + shifts[t]];
+      static_cast<T*>(y)[r * y_row + j] = bias ? total + *static_cast<const T*>(bias) : total;
+    }
+}
+
 template <class S, class T>
 ConvKernels portable(DType source, DType compute) {
   ConvKernels made;
@@ -82,6 +103,8 @@ ConvKernels portable(DType source, DType compute) {
   made.rows = rows<S, T>;
   made.store = store<S, T>;
   made.turn = turn<S, T>;
+  made.gather = gather<T>;
+  made.plane = plane<T>;
   return made;
 }
 
@@ -97,7 +120,8 @@ ConvKernels load(DType dtype) {
   const std::string source = std::string("conv_") + short_name(plain.source), compute = std::string("conv_") + short_name(plain.compute);
   const auto* shape = static_cast<const int64_t*>(shipped((compute + "_shape").c_str()));
   if (!shape || shape[0] != kMostVectors || !find(fast.tile, compute + "_tile") || !find(fast.dots, compute + "_dots") ||
-      !find(fast.rows, source + "_rows") || !find(fast.store, source + "_store") || !find(fast.turn, source + "_turn"))
+      !find(fast.rows, source + "_rows") || !find(fast.store, source + "_store") || !find(fast.turn, source + "_turn") ||
+      !find(fast.gather, compute + "_gather") || !find(fast.plane, compute + "_plane"))
     return plain;
   fast.lanes = shape[1];
   for (int64_t v = 0; v < kMostVectors; ++v) fast.most_rows[v] = shape[2 + v];

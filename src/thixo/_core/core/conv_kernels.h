@@ -23,9 +23,17 @@ using ConvRowsCall = void (*)(const void* from, int64_t from_row, int64_t step, 
 using ConvStoreCall = void (*)(const void* sums, int64_t ld, void* y, int64_t y_row, int64_t step, int64_t rows,
                                const void* bias, const Segment* segments, int64_t pieces);
 using ConvTurnCall = void (*)(const void* from, int64_t from_row, void* to, int64_t to_row, int64_t length, int64_t count);
+// A vector of an image, and where it goes in a row of a panel, in elements.
+struct Piece {
+  int64_t from, to;
+};
+using ConvGatherCall = void (*)(const void* image, const Offsets* table, int64_t k, const Piece* pieces, int64_t count,
+                                void* panel, int64_t ld);
+using ConvPlaneCall = void (*)(const void* x, int64_t x_row, const int64_t* shifts, const void* weights, int64_t taps, void* y,
+                               int64_t y_row, int64_t rows, int64_t count, const void* bias);
 
 constexpr int64_t kMostVectors = 4;
-constexpr int64_t kMostTaps = 8;
+constexpr int64_t kMostTaps = 9;
 
 struct ConvKernels {
   DType source = DType::F32, compute = DType::F32;
@@ -36,6 +44,8 @@ struct ConvKernels {
   ConvRowsCall rows = nullptr;
   ConvStoreCall store = nullptr;
   ConvTurnCall turn = nullptr;
+  ConvGatherCall gather = nullptr;
+  ConvPlaneCall plane = nullptr;
 };
 
 // For a floating-point dtype.

@@ -17,6 +17,10 @@ struct SweepPhase {
 
   // Set by `sweep`: vectors across a tile, tiles in a slice, height of panels of rows, k in a pass.
   int64_t vectors = 1, tiles = 1, height = 1, pass = 1;
+  // Windows of all rows and images side by side, copied into panels; else the positions between the rows of windows are
+  // computed too and thrown away.
+  bool dense = false;
+  std::vector<Offsets> packed;  // the table of a panel
 };
 
 struct Sweep {

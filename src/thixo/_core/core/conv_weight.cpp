@@ -120,20 +120,22 @@ struct Chunk {
     j.k.turn(from, c.out_size(), to, j.ld, c.out_size(), std::min(j.k.lanes, c.outer - first));
   }
   char* panel(int64_t group, int64_t p) { return turned.data + (group * j.panels + p) * most * j.c.out_size() * j.ld * j.wide; }
-  // Adds `count` images to the sums of one panel, for channels [c0, c1) of x and these taps.
-  void add(int64_t n0, int64_t count, int64_t group, int64_t p, int64_t tap0, int64_t tap1, int64_t c0, int64_t c1,
+  // Adds `count` images to the sums of panels [p0, p1), for channels [c0, c1) of x and these taps.
+  void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t tap0, int64_t tap1, int64_t c0, int64_t c1,
            char* sums, bool fresh) {
     const Convolution& c = j.c;
-    const int64_t all = count * c.out_size(), passes = ceil_div(all, kPlaces), pass = ceil_div(all, passes), taps = c.taps();
+    const int64_t all = count * c.out_size(), passes = ceil_div(all, c.taps() == 1 ? 2 * kPlaces : kPlaces), pass = ceil_div(all, passes), taps = c.taps();
     const char* x = j.copies ? images.data : j.x + n0 * j.image_elements() * j.wide;
-    const int64_t vectors = std::min(j.vectors, ceil_div(c.outer, j.k.lanes) - p * j.vectors);
     for (int64_t at = 0; at < all; at += pass)
-      for (int64_t t = tap0; t < tap1; ++t)
-        for (int64_t i = c0; i < c1; i += j.height)
-          j.k.tile(std::min(pass, all - at), x + ((group * c.inner + i) * j.image.channel + j.shifts[size_t(t)]) * j.wide,
-                   j.image.channel, panel(group, p), table.data() + at,
-                   sums + (((group * c.inner + i) * taps + t) * j.padded + p * j.ld) * j.wide, taps * j.padded,
-                   std::min(j.height, c1 - i), vectors, !fresh || at > 0);
+      for (int64_t p = p0; p < p1; ++p) {
+        const int64_t vectors = std::min(j.vectors, ceil_div(c.outer, j.k.lanes) - p * j.vectors);
+        for (int64_t t = tap0; t < tap1; ++t)
+          for (int64_t i = c0; i < c1; i += j.height)
+            j.k.tile(std::min(pass, all - at), x + ((group * c.inner + i) * j.image.channel + j.shifts[size_t(t)]) * j.wide,
+                     j.image.channel, panel(group, p), table.data() + at,
+                     sums + (((group * c.inner + i) * taps + t) * j.padded + p * j.ld) * j.wide, taps * j.padded,
+                     std::min(j.height, c1 - i), vectors, !fresh || at > 0);
+      }
   }
 };
 
@@ -164,6 +166,13 @@ void turn_back(const WeightJob& j, const char* sums, void* w, bool parallel) {
   j.k.store(copy.data, whole.count, w, whole.count, 1, 1, nullptr, &whole, 1);
 }
 
+// Sums that lie as the weight does: [groups][rows][padded] without what was added to fill vectors.
+void copy_back(const WeightJob& j, const char* sums, void* w) {
+  const Convolution& c = j.c;
+  const Segment whole{0, 0, c.outer};
+  j.k.store(sums, j.padded, w, c.outer, 1, c.groups * c.inner, nullptr, &whole, 1);
+}
+
 void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
   for (int64_t p = 1; p < parts; ++p) {
     const char* other = first + p * count * j.wide;
@@ -174,7 +183,7 @@ void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
   }
 }
 
-void by_tiles(WeightJob& j, void* w, bool parallel) {
+void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
   const Convolution& c = j.c;
   j.lay_out(false);
   const int64_t bytes = ((j.copies ? j.image_elements() : 0) + j.turned_elements()) * j.wide;
@@ -193,8 +202,7 @@ void by_tiles(WeightJob& j, void* w, bool parallel) {
           for (int64_t m = 0; m < count; ++m)
             for (int64_t i = 0; i < now.turns(); ++i) now.turn(n, m, i);
           for (int64_t g = 0; g < c.groups; ++g)
-            for (int64_t q = 0; q < j.panels; ++q)
-              now.add(n, count, g, q, 0, c.taps(), 0, c.inner, sums.data + p * j.sums * j.wide, n == n0);
+            now.add(n, count, g, 0, j.panels, 0, c.taps(), 0, c.inner, sums.data + p * j.sums * j.wide, n == n0);
         }
       }
     });
@@ -217,12 +225,13 @@ void by_tiles(WeightJob& j, void* w, bool parallel) {
       share(pairs * splits, [&](int64_t i) {
         const int64_t split = i % splits, pair = i / splits, g = pair / (j.panels * row_panels), rest = pair % (j.panels * row_panels);
         const int64_t c0 = rest % row_panels * j.height;
-        now.add(n, count, g, rest / row_panels, taps * split / splits, taps * (split + 1) / splits, c0,
+        now.add(n, count, g, rest / row_panels, rest / row_panels + 1, taps * split / splits, taps * (split + 1) / splits, c0,
                 std::min(c0 + j.height, c.inner), sums.data, n == 0);
       });
     }
   }
-  turn_back(j, sums.data, w, parallel);
+  if (exchanged) copy_back(j, sums.data, w);
+  else turn_back(j, sums.data, w, parallel);
 }
 
 // ---- by dot products
@@ -281,8 +290,15 @@ void convolve_weight(const Convolution& c, const void* x, const void* y, void* w
   const bool parallel = c.work() >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
   // For each place: a product and an unaligned load for every vector of places.
   const double dots = 1.3 * double(c.inner * c.outer * c.taps()) / double(k.lanes);
-  if (dots < j.tile_cost) by_dots(j, w, parallel);
-  else by_tiles(j, w, parallel);
+  if (dots < j.tile_cost) return by_dots(j, w, parallel);
+  bool plain = c.taps() == 1 && c.inner < c.outer;
+  for (int i = 0; i < 3; ++i) plain = plain && c.stride[i] == 1 && c.padding[i] == 0;
+  if (!plain) return by_tiles(j, w, parallel, false);
+  // One tap that meets every place: either may be the one that is turned, so the smaller one is.
+  Convolution other = c;
+  std::swap(other.inner, other.outer);
+  WeightJob exchanged(other, k, y, x);
+  by_tiles(exchanged, w, parallel, true);
 }
 
 }  // namespace thixo

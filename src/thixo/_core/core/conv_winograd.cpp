@@ -13,7 +13,7 @@ namespace thixo {
 namespace {
 
 using InCall = void (*)(const void* planes, int64_t plane, int64_t pitch, void* v, int64_t between, int64_t count);
-using WeightCall = void (*)(const void* w, int64_t count, void* u, int64_t between);
+using WeightCall = void (*)(const void* w, int64_t step, int64_t count, void* u, int64_t between);
 using OutCall = void (*)(const void* m, int64_t between, void* y, int64_t y_row, int64_t columns, int64_t rows,
                          const void* bias, int64_t* wrong);
 
@@ -50,7 +50,8 @@ struct Plan {
   int64_t block_rows, width;    // rows of tiles in a block; its tiles, in whole vectors
   int64_t vectors, height;      // of the register tile
   int64_t u_row;                // from row to row of the kernels' transforms
-  int64_t u_each;               // elements of one of the sixteen matrices
+  int64_t v_row;                // the same of the image's and of the products
+  int64_t u_each, v_each, m_each;  // elements of one of the sixteen matrices
   std::vector<Offsets> table;
 
   explicit Plan(const WinogradJob& job) : j(job), k(conv_kernels(DType::F32)), t(transforms()) {
@@ -66,28 +67,27 @@ struct Plan {
     const int64_t all = width / k.lanes;
     vectors = all <= kMostVectors ? all : all % 3 == 0 && j.rows % k.most_rows[2] == 0 ? 3 : 2;
     height = ceil_div(j.rows, ceil_div(j.rows, k.most_rows[vectors - 1]));
-    // Rows that are a multiple of 4096 bytes apart would share their places in the cache.
-    const int64_t run = j.turned ? j.rows : j.channels;
-    u_row = round_up(run, k.lanes) + k.lanes;
-    u_each = (j.turned ? j.channels : j.rows) * u_row;
-    const int64_t v_row = row_of_v();
-    for (int64_t c = 0; c < j.channels; ++c) table.push_back({(j.turned ? c * u_row : c) * 4, c * v_row * 4});
+    v_row = width + k.lanes;
+    u_row = round_up(j.channels, k.lanes) + k.lanes;
+    u_each = apart(j.rows * u_row);
+    v_each = apart(j.channels * v_row);
+    m_each = apart(j.rows * v_row);
+    for (int64_t c = 0; c < j.channels; ++c) table.push_back({c * 4, c * v_row * 4});
   }
-  int64_t row_of_v() const { return width + k.lanes; }
-  int64_t a_row() const { return j.turned ? 1 : u_row; }
-  int64_t v_each() const { return j.channels * row_of_v(); }
-  int64_t m_each() const { return j.rows * row_of_v(); }
+  // The sixteen matrices are written side by side: were they a multiple of 4096 bytes apart, they would share their
+  // places in the cache.
+  static int64_t apart(int64_t elements) { return round_up(elements, 1024) + 64; }
 };
 
-// The transforms of all kernels: [groups][16][...].
+// The transforms of all kernels: [groups][16][rows][channels].
 void transform_weights(const Plan& p, float* u, bool parallel) {
   const WinogradJob& j = p.j;
-  const int64_t outer = j.turned ? j.channels : j.rows, inner = j.turned ? j.rows : j.channels;
-  const int64_t all = j.groups * outer;
+  const int64_t all = j.groups * j.rows, own = j.rows * j.channels * 9;
   parallel_for(all, parallel ? std::max<int64_t>(1, all / 32) : all, [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) {
-      const int64_t g = i / outer, o = i % outer;
-      p.t.weight(static_cast<const float*>(j.w) + i * inner * 9, inner, u + g * kProducts * p.u_each + o * p.u_row, p.u_each);
+      const int64_t g = i / j.rows, row = i % j.rows;
+      const float* w = static_cast<const float*>(j.w) + g * own + row * 9 * (j.turned ? 1 : j.channels);
+      p.t.weight(w, 9 * (j.turned ? j.rows : 1), j.channels, u + g * kProducts * p.u_each + row * p.u_row, p.u_each);
     }
   });
 }
@@ -113,7 +113,7 @@ struct Block {
       const int64_t n = r / p.down - n0, ty = r % p.down, pitch = p.image.axes[2].extent;
       const float* planes = reinterpret_cast<const float*>(images) +
                             ((n * p.j.groups + group) * p.j.channels + c) * p.image.channel + ty * pitch;
-      p.t.in(planes, p.image.plane, pitch, v + c * p.row_of_v() + (r - first) * p.across, p.v_each(), p.across);
+      p.t.in(planes, p.image.plane, pitch, v + c * p.v_row + (r - first) * p.across, p.v_each, p.across);
     }
   }
   // Panels [top, bottom) of rows of one of the sixteen products.
@@ -125,8 +125,8 @@ struct Block {
       for (int64_t t = 0; t < tiles; t += p.vectors)
         for (int64_t i = top; i < bottom; ++i) {
           const int64_t row = i * p.height;
-          p.k.tile(std::min(pass, depth - at), a + row * p.a_row(), p.a_row(), v + xi * p.v_each() + t * p.k.lanes,
-                   p.table.data() + at, m + xi * p.m_each() + row * p.row_of_v() + t * p.k.lanes, p.row_of_v(),
+          p.k.tile(std::min(pass, depth - at), a + row * p.u_row, p.u_row, v + xi * p.v_each + t * p.k.lanes,
+                   p.table.data() + at, m + xi * p.m_each + row * p.v_row + t * p.k.lanes, p.v_row,
                    std::min(p.height, p.j.rows - row), std::min(p.vectors, tiles - t), at > 0);
         }
   }
@@ -136,7 +136,7 @@ struct Block {
     for (int64_t r = first; r < last; ++r) {
       const int64_t n = r / p.down, ty = r % p.down;
       float* y = static_cast<float*>(j.y) + ((n * j.groups + group) * j.rows + row) * j.out[0] * j.out[1] + 2 * ty * j.out[1];
-      p.t.out(m + row * p.row_of_v() + (r - first) * p.across, p.m_each(), y, j.out[1], j.out[1],
+      p.t.out(m + row * p.v_row + (r - first) * p.across, p.m_each, y, j.out[1], j.out[1],
               std::min<int64_t>(2, j.out[0] - 2 * ty), bias, wrong);
     }
   }
@@ -157,7 +157,9 @@ bool winograd_pays(const WinogradJob& j) {
   const double pairs = double(j.channels * j.rows), wide = lanes / std::min(lanes, double(ceil_div(j.out[1], 2)));
   const double places = double(j.batch) * double(j.out[0] * j.out[1]) / lanes;
   const double direct = places * pairs * 9 * 0.6;
-  const double own = tiles * pairs * 16 * 0.6 + tiles * wide * 60 * double(j.channels + j.rows) + pairs / lanes * 300;
+  // Transforms of kernels that no near cache holds cost what memory costs.
+  const double kernels = pairs * 16 * 4 > 1 << 20 ? pairs * 48 : pairs / lanes * 200;
+  const double own = tiles * pairs * 16 * 0.6 + tiles * wide * 60 * double(j.channels + j.rows) + kernels;
   return own < 0.95 * direct;
 }
 
@@ -174,7 +176,7 @@ bool winograd(const WinogradJob& j) {
   std::atomic<int64_t> wrong{0};
   const size_t slack = size_t(4 * p.k.lanes) * 4;
   const int64_t image_bytes = j.groups * p.image.elements() * 4, plane = j.in[0] * j.in[1];
-  const size_t v_bytes = size_t(kProducts * p.v_each()) * 4 + slack, m_bytes = size_t(kProducts * p.m_each()) * 4 + slack;
+  const size_t v_bytes = size_t(kProducts * p.v_each) * 4 + slack, m_bytes = size_t(kProducts * p.m_each) * 4 + slack;
   const int64_t channels = j.groups * j.channels, panels = ceil_div(j.rows, p.height);
   auto copy = [&](char* to, int64_t n0, int64_t from, int64_t last) {
     for (int64_t c = from; c < last; ++c)

@@ -3,6 +3,8 @@
     conv_<T>_shape   [most vectors across, lanes, most rows with 1 vector, with 2, ...]
     conv_<T>_tile    sums over k of A[i * a_row + table[k].a] * B[table[k].b + j], see `tile_functions`
     conv_<T>_dots    the products of one row of numbers with several shifted ones, summed (depthwise gradients)
+    conv_<T>_gather  windows of several rows of an image, side by side
+    conv_<T>_plane   one channel with one kernel: weighted sums of shifted rows (depthwise)
     conv_<S>_rows    rows of an image, converted, into a padded copy
     conv_<S>_store   sums, bias added and rounded, into the result
     conv_<S>_turn    columns become rows
@@ -19,11 +21,12 @@ from .contract import BYTES, TYPES
 from .contract_pack import MEMORY, converted, rounded, transpose
 from .emit import Function, module, vector
 from .target import Target
+from .window_pool import max_function
 from .winograd import winograd_functions
 
 COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
 VECTORS = 4  # most across a tile
-TAPS = 8  # most rows of sums in `dots`
+TAPS = 9  # most rows of sums in `dots`
 
 
 def tile_rows(target: Target, vectors: int) -> int:
@@ -78,7 +81,10 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
 
 def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
     f = Function(
-        f"conv_{dtype}_tile_{rows}x{vectors}", TILE_PARAMETERS, attributes=target.attributes, internal=True
+        f"conv_{dtype}_tile_{rows}x{vectors}",
+        TILE_PARAMETERS,
+        attributes=target.attributes,
+        internal=True,
     )
     size, lanes, element = BYTES[dtype], target.lanes(BYTES[dtype]), TYPES[dtype]
     vec = vector(element, lanes)
@@ -102,7 +108,11 @@ def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
                 at = f.at(a, f.mul(odd[place // scale], scale))
             one = f.splat(element, f.load(element, at, size), lanes)
             for j in range(vectors):
-                f.store(vec, f.intrinsic("fma", vec, one, across[j], f.load(vec, sums[i][j])), sums[i][j])
+                f.store(
+                    vec,
+                    f.intrinsic("fma", vec, one, across[j], f.load(vec, sums[i][j])),
+                    sums[i][j],
+                )
     step = f.mul("%ldc", size)
     places = ["%C"]
     for _ in range(1, rows):
@@ -132,7 +142,9 @@ def dots_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
     vec = vector(element, lanes)
     functions = []
     for taps in range(1, TAPS + 1):
-        f = Function(f"conv_{dtype}_dots_{taps}", parameters, attributes=target.attributes, internal=True)
+        f = Function(
+            f"conv_{dtype}_dots_{taps}", parameters, attributes=target.attributes, internal=True
+        )
         sums = [f.variable(vec, "zeroinitializer") for _ in range(taps)]
         singles = [f.variable(element, "0.0") for _ in range(taps)]
         shifts = [f.mul(f.load("i64", f.at("%shifts", t, "i64"), 8), size) for t in range(taps)]
@@ -146,20 +158,28 @@ def dots_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
                 value, from_x = f.load(vec, f.at(g, j, element), size), f.at(x, j, element)
                 for t in range(taps):
                     other = f.load(vec, f.at(from_x, shifts[t]), size)
-                    f.store(vec, f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])), sums[t])
+                    f.store(
+                        vec, f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])), sums[t]
+                    )
             if mask:
                 with f.when(f.compare("ne", rest, 0)):
                     value = f.masked_load(vec, f.at(g, many, element), mask, size)
                     from_x = f.at(x, many, element)
                     for t in range(taps):
                         other = f.masked_load(vec, f.at(from_x, shifts[t]), mask, size)
-                        f.store(vec, f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])), sums[t])
+                        f.store(
+                            vec,
+                            f.intrinsic("fma", vec, value, other, f.load(vec, sums[t])),
+                            sums[t],
+                        )
             else:
                 with f.loop(many, "%count") as j:
                     value, from_x = f.load(element, f.at(g, j, element), size), f.at(x, j, element)
                     for t in range(taps):
                         other = f.load(element, f.at(from_x, shifts[t]), size)
-                        total = f.intrinsic("fma", element, value, other, f.load(element, singles[t]))
+                        total = f.intrinsic(
+                            "fma", element, value, other, f.load(element, singles[t])
+                        )
                         f.store(element, total, singles[t])
         for t in range(taps):
             total = f.call(f"llvm.vector.reduce.fadd.v{lanes}{dtype}", element, (element, "0.0"),
@@ -175,6 +195,107 @@ def dots_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
     values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in parameters)
     f.line(f"musttail call void {chosen}({values})")
     return [*functions, f], constants
+
+
+def gather_function(dtype: str, target: Target) -> Function:
+    """A vector panel[k * ld + to ...] = image[table[k].b + from ...] for each pair (from, to), in this order.
+
+    Each begins where the one before it ends, or overlaps it.
+    """
+    parameters = (
+        ("ptr noalias readonly", "image"), ("ptr noalias readonly", "table"), ("i64", "K"),
+        ("ptr noalias readonly", "pairs"), ("i64", "pieces"), ("ptr noalias", "panel"), ("i64", "ld"),
+    )  # fmt: skip
+    f = Function(f"conv_{dtype}_gather", parameters, attributes=target.attributes)
+    size, lanes, element = BYTES[dtype], target.lanes(BYTES[dtype]), TYPES[dtype]
+    vec = vector(element, lanes)
+    with f.loop(0, "%K") as k:
+        source = f.at("%image", f.load("i64", f.at("%table", f.add(f.mul(k, 16), 8)), 8))
+        panel = f.at("%panel", f.mul(k, "%ld"), element)
+        with f.loop(0, "%pieces") as s:
+            piece = f.at("%pairs", f.mul(s, 16))
+            a = f.at(source, f.load("i64", piece, 8), element)
+            b = f.at(panel, f.load("i64", f.at(piece, 8), 8), element)
+            f.store(vec, f.load(vec, a, size), b, size)
+    return f
+
+
+def plane_function(dtype: str, target: Target) -> Function:
+    """y[r * y_row + j] = bias + sum over t of weights[t] * x[r * x_row + j + shifts[t]]; bias is one number or null."""
+    parameters = (
+        ("ptr noalias readonly", "x"), ("i64", "x_row"), ("ptr noalias readonly", "shifts"),
+        ("ptr noalias readonly", "weights"), ("i64", "taps"), ("ptr noalias", "y"), ("i64", "y_row"), ("i64", "rows"),
+        ("i64", "count"), ("ptr noalias readonly", "bias"),
+    )  # fmt: skip
+    f = Function(f"conv_{dtype}_plane", parameters, attributes=target.attributes)
+    size, lanes, element = BYTES[dtype], target.lanes(BYTES[dtype]), TYPES[dtype]
+    has_bias = f.compare("ne", "%bias", "null", "ptr")
+    more = f.variable(element, "0.0")
+    with f.when(has_bias):
+        f.store(element, f.load(element, "%bias", size), more)
+
+    x_step, y_step = f.mul("%x_row", size), f.mul("%y_row", size)
+
+    def part(x: str, y: str, rows: int, vectors: int, width: int, left: str = "") -> None:
+        """Some rows, so many vectors of each: enough sums in flight to hide the latency of each."""
+        vec = vector(element, width)
+        mask = f.mask(f.sub(left, (vectors - 1) * width), width) if left else ""
+        zero = "zeroinitializer" if width > 1 else "0.0"
+        sums = [[f.variable(vec, zero) for _ in range(vectors)] for _ in range(rows)]
+        with f.loop(0, "%taps") as t:
+            at = f.at(x, f.load("i64", f.at("%shifts", t, "i64"), 8), element)
+            one = f.splat(element, f.load(element, f.at("%weights", t, element), size), width)
+            for r in range(rows):
+                for j in range(vectors):
+                    value = f.load(vec, f.at(at, j * width, element), size)
+                    f.store(
+                        vec,
+                        f.intrinsic("fma", vec, one, value, f.load(vec, sums[r][j])),
+                        sums[r][j],
+                    )
+                at = f.at(at, x_step)
+        for r in range(rows):
+            for j in range(vectors):
+                total = f.load(vec, sums[r][j])
+                biased = f.op(
+                    f"fadd {vec} {total}, {f.splat(element, f.load(element, more), width)}"
+                )
+                result = f.op(f"select i1 {has_bias}, {vec} {biased}, {vec} {total}")
+                to = f.at(y, j * width, element)
+                if mask and j == vectors - 1:
+                    f.masked_store(vec, result, to, mask, size)
+                else:
+                    f.store(vec, result, to, size)
+            y = f.at(y, y_step)
+
+    wide = 4 * lanes
+    many = f.op(f"and i64 %count, {-wide}")
+    rest = f.sub("%count", many)
+
+    def whole_rows(start: str | int, stop: str, rows: int) -> None:
+        with f.loop(start, stop, rows) as r:
+            x = f.at("%x", f.mul(r, "%x_row"), element)
+            y = f.at("%y", f.mul(r, "%y_row"), element)
+            if rows == 1:
+                with f.loop(0, many, wide) as j:
+                    part(f.at(x, j, element), f.at(y, j, element), 1, 4, lanes)
+            x, y = f.at(x, many, element), f.at(y, many, element)
+            if target.masks:  # what is read beyond the row is in the padded copy, and not written
+                for vectors in range(1, 5):
+                    above = f.compare("sgt", rest, (vectors - 1) * lanes)
+                    within = f.compare("sle", rest, vectors * lanes)
+                    with f.when(f.op(f"and i1 {above}, {within}")):
+                        part(x, y, rows, vectors, lanes, rest)
+            else:
+                with f.loop(0, rest) as j:
+                    part(f.at(x, j, element), f.at(y, j, element), rows, 1, 1)
+
+    # Short rows four at a time.
+    short = f.compare("eq", many, 0)
+    fours = f.choose(short, "i64", f.op("and i64 %rows, -4"), 0)
+    whole_rows(0, fours, 4)
+    whole_rows(fours, "%rows", 1)
+    return f
 
 
 def _masks_fit(source: str, target: Target) -> bool:
@@ -224,14 +345,19 @@ def rows_function(source: str, target: Target) -> Function:
                 order = ", ".join(f"i32 {2 * n}" for n in range(lanes))
 
                 def even(one: str, two: str) -> str:
-                    picked = f.op(f"shufflevector {narrow} {one}, {narrow} {two}, <{lanes} x i32> <{order}>")
+                    picked = f.op(
+                        f"shufflevector {narrow} {one}, {narrow} {two}, <{lanes} x i32> <{order}>"
+                    )
                     return converted(f, source, to, picked, lanes)
 
                 # The element after the last one may lie beyond the row: vectors that end with it are read by masks.
                 whole = f.choose(f.compare("eq", rest, 0), "i64", f.sub(many, lanes), many)
                 with f.loop(0, whole, lanes) as j:
                     at = f.at(a, f.mul(j, 2), element)
-                    one, two = f.load(narrow, at, size), f.load(narrow, f.at(at, lanes, element), size)
+                    one, two = (
+                        f.load(narrow, at, size),
+                        f.load(narrow, f.at(at, lanes, element), size),
+                    )
                     f.store(wide, even(one, two), f.at(b, j, TYPES[to]), BYTES[to])
                 start_now = f.intrinsic("smax", "i64", whole, "0")
                 f.store("i64", start_now, start)
@@ -240,8 +366,16 @@ def rows_function(source: str, target: Target) -> Function:
                     reach = f.sub(f.mul(left, 2), 1)
                     at = f.at(a, f.mul(start_now, 2), element)
                     one = f.masked_load(narrow, at, f.mask(reach, lanes), size)
-                    two = f.masked_load(narrow, f.at(at, lanes, element), f.mask(f.sub(reach, lanes), lanes), size)
-                    f.masked_store(wide, even(one, two), f.at(b, start_now, TYPES[to]), f.mask(left, lanes), BYTES[to])
+                    two = f.masked_load(
+                        narrow, f.at(at, lanes, element), f.mask(f.sub(reach, lanes), lanes), size
+                    )
+                    f.masked_store(
+                        wide,
+                        even(one, two),
+                        f.at(b, start_now, TYPES[to]),
+                        f.mask(left, lanes),
+                        BYTES[to],
+                    )
                     f.store("i64", "%count", start)
             single(a, b, f.load("i64", start))
     return f
@@ -266,8 +400,14 @@ def store_function(to: str, target: Target) -> Function:
 
     def value(at: str, n: int, mask: str = "") -> str:
         wide = vector(TYPES[compute], n)
-        read = f.masked_load(wide, at, mask, BYTES[compute]) if mask else f.load(wide, at, BYTES[compute])
-        biased = f.op(f"fadd {wide} {read}, {f.splat(TYPES[compute], f.load(TYPES[compute], more), n)}")
+        read = (
+            f.masked_load(wide, at, mask, BYTES[compute])
+            if mask
+            else f.load(wide, at, BYTES[compute])
+        )
+        biased = f.op(
+            f"fadd {wide} {read}, {f.splat(TYPES[compute], f.load(TYPES[compute], more), n)}"
+        )
         chosen = f.op(f"select i1 {has_bias}, {wide} {biased}, {wide} {read}")
         return rounded(f, compute, to, chosen, n)
 
@@ -281,7 +421,9 @@ def store_function(to: str, target: Target) -> Function:
         source = f.at("%sums", f.mul(r, "%ld"), TYPES[compute])
         into = f.at("%y", f.mul(r, "%y_row"), MEMORY[to])
         with f.when(has_bias):
-            one = converted(f, to, compute, f.load(MEMORY[to], f.at("%bias", r, MEMORY[to]), size), 1)
+            one = converted(
+                f, to, compute, f.load(MEMORY[to], f.at("%bias", r, MEMORY[to]), size), 1
+            )
             f.store(TYPES[compute], one, more)
         with f.loop(0, "%pieces") as s:
             piece = f.at("%segments", f.mul(s, 24))
@@ -291,7 +433,12 @@ def store_function(to: str, target: Target) -> Function:
             with f.when(plain):
                 many = f.op(f"and i64 {count}, {-lanes}")
                 with f.loop(0, many, lanes) as j:
-                    f.store(narrow, value(f.at(a, j, TYPES[compute]), lanes), f.at(b, j, MEMORY[to]), size)
+                    f.store(
+                        narrow,
+                        value(f.at(a, j, TYPES[compute]), lanes),
+                        f.at(b, j, MEMORY[to]),
+                        size,
+                    )
                 rest = f.sub(count, many)
                 if mask_fits:
                     with f.when(f.compare("ne", rest, 0)):
@@ -312,8 +459,12 @@ def store_function(to: str, target: Target) -> Function:
                         whole = f.op(f"and i64 {count}, {-half}")
                         with f.loop(0, whole, half) as j:
                             result = value(f.at(a, j, TYPES[compute]), half)
-                            wide = f.op(f"shufflevector {small} {result}, {small} poison, <{lanes} x i32> <{order}>")
-                            f.masked_store(narrow, wide, f.at(b, f.mul(j, 2), MEMORY[to]), f"<{every}>", size)
+                            wide = f.op(
+                                f"shufflevector {small} {result}, {small} poison, <{lanes} x i32> <{order}>"
+                            )
+                            f.masked_store(
+                                narrow, wide, f.at(b, f.mul(j, 2), MEMORY[to]), f"<{every}>", size
+                            )
                         f.store("i64", whole, start)
                 single(a, b, f.load("i64", start), count)
     return f
@@ -336,11 +487,16 @@ def turn_function(source: str, target: Target) -> Function:
         place = f.at(f.at("%to", f.mul(p, "%to_row"), TYPES[to]), i, TYPES[to])
         f.store(TYPES[to], converted(f, source, to, f.load(element, at, size), 1), place, BYTES[to])
     with f.unless(short):
-        pointers = [f.at("%from", f.mul(f.min(i, last), "%from_row"), element) for i in range(lanes)]
+        pointers = [
+            f.at("%from", f.mul(f.min(i, last), "%from_row"), element) for i in range(lanes)
+        ]
         final = f.sub("%length", lanes)
         with f.loop(0, "%length", lanes) as block:
             p = f.min(block, final)  # the last block may overlap the one before it
-            read = [converted(f, source, to, f.load(narrow, f.at(q, p, element), size), lanes) for q in pointers]
+            read = [
+                converted(f, source, to, f.load(narrow, f.at(q, p, element), size), lanes)
+                for q in pointers
+            ]
             into = f.at("%to", f.mul(p, "%to_row"), TYPES[to])
             for row in transpose(f, read, TYPES[to], lanes):
                 f.store(wide, row, into, BYTES[to])
@@ -354,7 +510,12 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
         if dtype == compute:
             tiles, constants = tile_functions(dtype, target)
             dots, more = dots_functions(dtype, target)
-            yield f"conv-{dtype}-tile", module([*tiles, *dots], f"{constants}\n{more}")
-        functions = [rows_function(dtype, target), store_function(dtype, target), turn_function(dtype, target)]
+            others = [f(dtype, target) for f in (gather_function, plane_function, max_function)]
+            yield f"conv-{dtype}-tile", module([*tiles, *dots, *others], f"{constants}\n{more}")
+        functions = [
+            rows_function(dtype, target),
+            store_function(dtype, target),
+            turn_function(dtype, target),
+        ]
         yield f"conv-{dtype}", module(functions)
     yield "conv-winograd", module(winograd_functions(target))

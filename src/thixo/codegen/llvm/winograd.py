@@ -4,7 +4,7 @@ With d a 4x4 piece of the image, g the kernel: result = A'[(G g G') * (B' d B)]A
 results) and over channels (kernel). Sixteen products of matrices lie between; the driver is core/conv_winograd.cpp.
 
     conv_f32_wino_in(planes, plane, pitch, v, between, count)            pieces of a row of tiles become V
-    conv_f32_wino_weight(w, count, u, between)                           kernels of one row of channels become U
+    conv_f32_wino_weight(w, step, count, u, between)                     kernels of one row of channels become U
     conv_f32_wino_out(m, between, y, y_row, tiles, columns, rows, bias, wrong)   products become a row of results
 """
 
@@ -77,25 +77,34 @@ def input_function(target: Target) -> Function:
 
 
 def weight_function(target: Target) -> Function:
-    """U[xi][c] of kernels w[c][3][3], c < count."""
-    parameters = (("ptr noalias readonly", "w"), ("i64", "count"), ("ptr noalias", "u"), ("i64", "between"))
+    """U[xi][c] of kernels that begin at w[c * step], c < count."""
+    parameters = (("ptr noalias readonly", "w"), ("i64", "step"), ("i64", "count"), ("ptr noalias", "u"),
+                  ("i64", "between"))  # fmt: skip
     f = Function("conv_f32_wino_weight", parameters, attributes=target.attributes)
     lanes = target.lanes(4)
-    vec = vector("float", lanes)
-    between = f.mul("%between", 4)
+    between, step = f.mul("%between", 4), f.mul("%step", 4)
     many = f.op(f"and i64 %count, {-lanes}")
 
     def part(c: str, lanes: int) -> None:
         vec = vector("float", lanes)
-        at = f.at("%w", f.mul(c, 36))
+        at = f.at("%w", f.mul(c, step))
+        places = [at]
+        for _ in range(1, lanes):
+            places.append(f.at(places[-1], step))
         taps = []
         for tap in range(9):
             value = "poison" if lanes > 1 else ""
             for lane in range(lanes):
-                one = f.load("float", f.at(at, lane * 36 + tap * 4), 4)
-                value = f.op(f"insertelement {vec} {value}, float {one}, i64 {lane}") if lanes > 1 else one
+                one = f.load("float", f.at(places[lane], tap * 4), 4)
+                value = (
+                    f.op(f"insertelement {vec} {value}, float {one}, i64 {lane}")
+                    if lanes > 1
+                    else one
+                )
             taps.append(value)
-        columns = [_weight_rows(f, vec, lanes, [taps[r * 3 + c] for r in range(3)]) for c in range(3)]
+        columns = [
+            _weight_rows(f, vec, lanes, [taps[r * 3 + c] for r in range(3)]) for c in range(3)
+        ]
         to = f.at("%u", f.mul(c, 4))
         for r in range(4):
             for value in _weight_rows(f, vec, lanes, [columns[c][r] for c in range(3)]):
@@ -164,8 +173,14 @@ def output_function(target: Target) -> Function:
                         kept = value
                     else:
                         mask = f.mask(f.sub(left, first), lanes)
-                        kept = f.op(f"select <{lanes} x i1> {mask}, {vec} {value}, {vec} zeroinitializer")
-                    f.store(vec, f.intrinsic("fma", vec, kept, "zeroinitializer", f.load(vec, seen)), seen)
+                        kept = f.op(
+                            f"select <{lanes} x i1> {mask}, {vec} {value}, {vec} zeroinitializer"
+                        )
+                    f.store(
+                        vec,
+                        f.intrinsic("fma", vec, kept, "zeroinitializer", f.load(vec, seen)),
+                        seen,
+                    )
                 put(one, at, left)
                 put(two, f.at(at, lanes * 4), None if left is None else f.sub(left, lanes))
 

@@ -1,0 +1,160 @@
+#include "pool.h"
+
+#include <atomic>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+#include "conv_image.h"
+#include "gemm_job.h"
+#include "kernels/types.h"
+#include "shipped.h"
+#include "thread_pool.h"
+
+namespace thixo {
+
+namespace {
+
+using MaxCall = void (*)(const void* x, const int64_t* taps, const int32_t* deltas, int64_t many, const int32_t* first,
+                         int64_t base, int64_t step, void* values, int64_t* indices, int64_t count);
+
+template <class T>
+void plain_max(const void* x, const int64_t* taps, const int32_t* deltas, int64_t many, const int32_t* first, int64_t base,
+               int64_t step, void* values, int64_t* indices, int64_t count) {
+  for (int64_t j = 0; j < count; ++j) {
+    T best = -std::numeric_limits<T>::infinity();
+    int64_t delta = first[j];
+    for (int64_t t = 0; t < many; ++t) {
+      const T value = static_cast<const T*>(x)[j + taps[t]];
+      if (value > best || value != value) {
+        best = value;
+        delta = deltas[t];
+      }
+    }
+    static_cast<T*>(values)[j] = best;
+    indices[j] = base + step * j + delta;
+  }
+}
+
+MaxCall find_max(DType compute) {
+  if (void* made = shipped(compute == DType::F64 ? "conv_f64_max" : "conv_f32_max")) return reinterpret_cast<MaxCall>(made);
+  return compute == DType::F64 ? plain_max<double> : plain_max<float>;
+}
+
+// The first tap of a window at `place` that lies inside.
+int64_t first_inside(const Pooling& p, int axis, int64_t place) {
+  const int64_t before = p.padding[axis] - place * p.stride[axis];
+  return before <= 0 ? 0 : ceil_div(before, p.dilation[axis]);
+}
+
+}  // namespace
+
+bool max_pool_fits(const Pooling& p) {
+  if (!is_floating(p.dtype) || p.in[0] * p.in[1] * p.in[2] > int64_t{1} << 30) return false;
+  for (int i = 0; i < 3; ++i) {
+    // The first window begins inside or before, the last one before the end: each has a tap inside unless taps jump over.
+    if (p.dilation[i] * (p.kernel[i] - 1) + 1 > int64_t{1} << 20) return false;
+    for (int64_t o : {int64_t{0}, p.out[i] - 1})
+      if (const int64_t t = first_inside(p, i, o); t >= p.kernel[i] || o * p.stride[i] - p.padding[i] + t * p.dilation[i] >= p.in[i]) return false;
+    if (p.dilation[i] > 1)
+      for (int64_t o = 0; o < p.out[i]; ++o)
+        if (const int64_t t = first_inside(p, i, o); t >= p.kernel[i] || o * p.stride[i] - p.padding[i] + t * p.dilation[i] >= p.in[i]) return false;
+  }
+  return true;
+}
+
+void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices) {
+  const ConvKernels& k = conv_kernels(p.dtype);
+  const MaxCall largest = find_max(k.compute);
+  const int64_t wide = item_size(k.compute), narrow = item_size(k.source);
+  const int64_t in_size = p.in[0] * p.in[1] * p.in[2], out_size = p.out[0] * p.out[1] * p.out[2];
+  PaddedImage image;
+  std::vector<int64_t> meets[3], taps;
+  std::vector<int32_t> deltas, first;
+  for (int i = 0; i < 3; ++i)
+    for (int64_t t = 0; t < p.kernel[i]; ++t) meets[i].push_back(t * p.dilation[i]);
+  image.lay_out(1, p.in, p.padding, p.stride, p.out, meets);
+  for (int64_t d : meets[0])
+    for (int64_t h : meets[1])
+      for (int64_t w : meets[2]) {
+        taps.push_back(image.offset(d, h, w));
+        deltas.push_back(int32_t((d * p.in[1] + h) * p.in[2] + w));
+      }
+  for (int64_t w = 0; w < p.out[2]; ++w) first.push_back(int32_t(first_inside(p, 2, w) * p.dilation[2]));
+
+  const bool converts = k.source != k.compute;
+  const double work = double(p.planes) * double(out_size) * double(taps.size());
+  const int64_t threads = work >= 2e5 && !in_parallel_loop() ? get_num_threads() : 1;
+  const int64_t grain = threads == 1 ? p.planes : std::max<int64_t>(1, p.planes / (8 * threads));
+  parallel_for(p.planes, grain, [&](int64_t from, int64_t to) {
+    Buffer plane(size_t((image.channel + 2 * kMostVectors * k.lanes) * wide)), row(size_t(p.out[2] * wide));
+    std::vector<int32_t> start(first.size());
+    if (wide == 8) std::fill_n(reinterpret_cast<double*>(plane.data), plane.bytes / 8, -std::numeric_limits<double>::infinity());
+    else std::fill_n(reinterpret_cast<float*>(plane.data), plane.bytes / 4, -std::numeric_limits<float>::infinity());
+    for (int64_t i = from; i < to; ++i) {
+      image.fill(k, static_cast<const char*>(x) + i * in_size * narrow, plane.data);
+      for (int64_t d = 0; d < p.out[0]; ++d)
+        for (int64_t h = 0; h < p.out[1]; ++h) {
+          const int64_t above = (first_inside(p, 0, d) * p.dilation[0] * p.in[1] + first_inside(p, 1, h) * p.dilation[1]) * p.in[2];
+          for (size_t j = 0; j < first.size(); ++j) start[j] = first[j] + int32_t(above);
+          const int64_t base = ((d * p.stride[0] - p.padding[0]) * p.in[1] + h * p.stride[1] - p.padding[1]) * p.in[2] - p.padding[2];
+          const int64_t at = i * out_size + (d * p.out[1] + h) * p.out[2];
+          char* result = static_cast<char*>(values) + at * narrow;
+          largest(plane.data + (d * image.axes[1].extent + h) * image.axes[2].extent * wide, taps.data(), deltas.data(),
+                  int64_t(taps.size()), start.data(), base, p.stride[2], converts ? row.data : result, indices + at, p.out[2]);
+          if (converts) {
+            const Segment whole{0, 0, p.out[2]};
+            k.store(row.data, p.out[2], result, p.out[2], 1, 1, nullptr, &whole, 1);
+          }
+        }
+    }
+  });
+}
+
+namespace {
+
+template <class S, class T>
+bool add_planes(int64_t planes, int64_t count, int64_t size, const S* from, const int64_t* indices, S* to) {
+  const double work = double(planes) * double(count + size);
+  const int64_t threads = work >= 1e5 && !in_parallel_loop() ? get_num_threads() : 1;
+  std::atomic<bool> inside{true};
+  parallel_for(planes, threads == 1 ? planes : std::max<int64_t>(1, planes / (8 * threads)), [&](int64_t first, int64_t last) {
+    std::vector<T> sums(std::is_same_v<S, T> ? 0 : size_t(size));
+    for (int64_t p = first; p < last; ++p) {
+      T* plane;
+      if constexpr (std::is_same_v<S, T>) {
+        plane = to + p * size;
+        std::memset(plane, 0, size_t(size) * sizeof(S));
+      } else {
+        plane = sums.data();
+        std::fill(sums.begin(), sums.end(), T(0));
+      }
+      const S* values = from + p * count;
+      const int64_t* places = indices + p * count;
+      bool fine = true;
+      for (int64_t i = 0; i < count; ++i) {
+        const uint64_t at = uint64_t(places[i]);
+        if (at < uint64_t(size)) [[likely]] plane[at] += T(values[i]);
+        else fine = false;
+      }
+      if (!fine) inside.store(false, std::memory_order_relaxed);
+      if constexpr (!std::is_same_v<S, T>)
+        for (int64_t i = 0; i < size; ++i) to[p * size + i] = S(plane[i]);
+    }
+  });
+  return inside.load();
+}
+
+}  // namespace
+
+bool add_at(DType dtype, int64_t planes, int64_t count, int64_t size, const void* from, const int64_t* indices, void* to) {
+  switch (dtype) {
+    case DType::F64: return add_planes<double, double>(planes, count, size, static_cast<const double*>(from), indices, static_cast<double*>(to));
+    case DType::F32: return add_planes<float, float>(planes, count, size, static_cast<const float*>(from), indices, static_cast<float*>(to));
+    case DType::F16: return add_planes<Half, float>(planes, count, size, static_cast<const Half*>(from), indices, static_cast<Half*>(to));
+    case DType::BF16: return add_planes<BFloat16, float>(planes, count, size, static_cast<const BFloat16*>(from), indices, static_cast<BFloat16*>(to));
+    default: return false;
+  }
+}
+
+}  // namespace thixo

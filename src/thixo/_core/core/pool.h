@@ -1,0 +1,22 @@
+// Pooling over sliding windows: the largest value and where it was, and its gradient.
+#pragma once
+#include <cstdint>
+#include "dtype.h"
+
+namespace thixo {
+
+// Planes of up to three axes; those that are not there come first and have size 1.
+struct Pooling {
+  DType dtype = DType::F32;
+  int64_t planes = 0;
+  int64_t in[3] = {1, 1, 1}, out[3] = {1, 1, 1}, kernel[3] = {1, 1, 1};
+  int64_t stride[3] = {1, 1, 1}, padding[3] = {0, 0, 0}, dilation[3] = {1, 1, 1};
+};
+
+// Whether the sizes are such that max_pool can do it (floats; every window meets its plane).
+bool max_pool_fits(const Pooling& p);
+void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices);
+// to[plane][indices[i]] += from[plane][i]; places that no index names are zero. False: an index is out of range.
+bool add_at(DType dtype, int64_t planes, int64_t count, int64_t size, const void* from, const int64_t* indices, void* to);
+
+}  // namespace thixo

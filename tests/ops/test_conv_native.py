@@ -1,0 +1,218 @@
+"""Convolutions and pooling on native kernels: the same numbers as the declarations' NumPy kernels.
+
+Every way to compute them (tiles, panels, planes, products, Winograd, dot products) is met by some shape below.
+"""
+
+import numpy as np
+import pytest
+
+import thixo as tx
+from thixo.ops import convolution, pooling
+
+F = tx.nn.functional
+
+# batch, groups, inner, outer, sizes, kernel, stride, padding, dilation
+SHAPES = [
+    (1, 1, 3, 5, (17,), (4,), (3,), (2,), (2,)),
+    (2, 1, 7, 13, (19, 23), (3, 5), (2, 1), (1, 3), (1, 2)),
+    (3, 1, 16, 33, (14, 14), (3, 3), (2, 2), (1, 1), (1, 1)),
+    (5, 1, 31, 17, (7, 7), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (2, 1, 24, 40, (9, 12), (3, 3), (1, 1), (0, 2), (1, 1)),
+    (9, 1, 130, 70, (7, 7), (5, 5), (1, 1), (2, 2), (1, 1)),
+    (2, 3, 5, 4, (11, 10), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (3, 8, 1, 1, (13, 35), (3, 3), (1, 1), (1, 1), (1, 1)),
+    (2, 6, 1, 2, (15, 14), (5, 5), (2, 2), (2, 2), (1, 1)),
+    (2, 7, 1, 1, (70,), (5,), (2,), (2,), (1,)),
+    (4, 1, 19, 67, (13, 9), (1, 1), (1, 1), (0, 0), (1, 1)),
+    (2, 2, 9, 6, (8, 8), (1, 1), (2, 2), (0, 0), (1, 1)),
+    (3, 1, 1, 6, (6, 7), (2, 2), (1, 1), (3, 3), (1, 1)),
+    (2, 1, 4, 6, (5, 6, 7), (3, 2, 3), (2, 1, 2), (1, 0, 1), (1, 2, 1)),
+    (1, 1, 2, 3, (5, 5), (5, 5), (4, 4), (0, 0), (1, 1)),
+    (1, 1, 3, 2, (9, 9), (1, 1), (3, 2), (0, 1), (1, 1)),
+    (1, 1, 31, 1, (12, 8), (1, 1), (1, 3), (1, 1), (3, 2)),
+]
+TOLERANCE = {tx.float64: 1e-12, tx.float32: 4e-6, tx.float16: 2e-3, tx.bfloat16: 2e-2}
+
+
+def arrays(shape, dtype):
+    batch, groups, inner, outer, sizes, kernel, stride, padding, dilation = shape
+    rng = np.random.default_rng(len(sizes) + inner)
+    x = rng.standard_normal((batch, groups * inner, *sizes))
+    w = rng.standard_normal((groups * outer, inner, *kernel))
+    bias = rng.standard_normal(groups * outer)
+    window = (stride, padding, dilation, groups)
+    return *(tx.tensor(a, dtype=dtype) for a in (x, w, bias)), window
+
+
+def exact(t):
+    return np.asarray(t.to(tx.float64))
+
+
+def close(ours, wanted, dtype):
+    assert tuple(ours.shape) == wanted.shape
+    scale = np.abs(wanted).max(initial=1e-30)
+    assert np.abs(exact(ours) - wanted).max(initial=0) <= TOLERANCE[dtype] * scale
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_all_three_agree_with_numpy(shape, dtype):
+    x, w, bias, window = arrays(shape, dtype)
+    y = F.convolve(x, w, *window, bias)
+    wanted = convolution.Convolve.kernel(exact(x), exact(w), *window, exact(bias))
+    close(y, wanted, dtype)
+    g = tx.tensor(np.random.default_rng(1).standard_normal(wanted.shape), dtype=dtype)
+    sizes, kernel = tuple(x.shape[2:]), tuple(w.shape[2:])
+    close(
+        F.convolve_transposed(g, w, sizes, *window),
+        convolution.ConvolveTransposed.kernel(exact(g), exact(w), sizes, *window),
+        dtype,
+    )
+    close(
+        F.convolve_weight(x, g, kernel, *window),
+        convolution.ConvolveWeight.kernel(exact(x), exact(g), kernel, *window),
+        dtype,
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_threads_change_no_bit(shape):
+    x, w, bias, window = arrays(shape, tx.float32)
+    sizes, kernel = tuple(x.shape[2:]), tuple(w.shape[2:])
+
+    def everything():
+        y = F.convolve(x, w, *window, bias)
+        return (
+            y,
+            F.convolve_transposed(y, w, sizes, *window),
+            F.convolve_weight(x, y, kernel, *window),
+        )
+
+    before = tx.get_num_threads()
+    try:
+        tx.set_num_threads(1)
+        wanted = [np.asarray(t) for t in everything()]
+        for threads in (2, 3, 7):
+            tx.set_num_threads(threads)
+            for a, b in zip(everything(), wanted, strict=True):
+                assert np.array_equal(np.asarray(a), b)
+    finally:
+        tx.set_num_threads(before)
+
+
+@pytest.mark.parametrize("batch", [1, 2, 8])
+@pytest.mark.parametrize(("channels", "size"), [(64, 28), (96, 14), (256, 14)])
+def test_threads_change_no_bit_of_large_ones(batch, channels, size):
+    x = tx.randn(batch, channels, size, size)
+    w = tx.randn(channels, channels, 3, 3)
+    before = tx.get_num_threads()
+    window = ((1, 1), (1, 1), (1, 1), 1)
+    try:
+        results = []
+        for threads in (1, 2, 3):
+            tx.set_num_threads(threads)
+            y = F.convolve(x, w, *window)
+            results.append(
+                (
+                    y,
+                    F.convolve_transposed(y, w, (size, size), *window),
+                    F.convolve_weight(x, y, (3, 3), *window),
+                )
+            )
+        for other in results[1:]:
+            for a, b in zip(results[0], other, strict=True):
+                assert np.array_equal(np.asarray(a), np.asarray(b))
+    finally:
+        tx.set_num_threads(before)
+
+
+def test_layouts_of_the_input_do_not_matter():
+    x = tx.randn(2, 9, 11, 5)
+    w = tx.randn(8, 5, 3, 3)
+    window = ((1, 1), (1, 1), (1, 1), 1)
+    turned = x.permute(0, 3, 1, 2)
+    assert np.array_equal(
+        np.asarray(F.convolve(turned, w, *window)),
+        np.asarray(F.convolve(turned.contiguous(), w, *window)),
+    )
+    wide = tx.randn(1, 1, 9, 11).expand(2, 5, 9, 11)
+    assert np.array_equal(
+        np.asarray(F.convolve(wide, w, *window)),
+        np.asarray(F.convolve(wide.contiguous(), w, *window)),
+    )
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("place", ["input", "weight"])
+def test_odd_numbers_go_where_the_definition_takes_them(value, place):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2, 16, 12, 12)).astype(np.float32)
+    w = rng.standard_normal((16, 16, 3, 3)).astype(np.float32)
+    (x if place == "input" else w)[1, 3, 2, 1] = value
+    window = ((1, 1), (1, 1), (1, 1), 1)
+    with np.errstate(invalid="ignore"):
+        for ours, wanted in (
+            (
+                F.convolve(tx.tensor(x), tx.tensor(w), *window),
+                convolution.Convolve.kernel(x, w, *window, None),
+            ),
+            (
+                F.convolve_transposed(tx.tensor(x), tx.tensor(w), (12, 12), *window),
+                convolution.ConvolveTransposed.kernel(x, w, (12, 12), *window),
+            ),
+        ):
+            ours = np.asarray(ours)
+            assert np.array_equal(np.isnan(ours), np.isnan(wanted))
+            assert np.array_equal(np.isinf(ours), np.isinf(wanted))
+
+
+def test_huge_numbers_that_sum_to_finite_ones_stay_finite():
+    x = np.full((1, 16, 8, 8), 3e38, np.float32)
+    w = np.zeros((16, 16, 3, 3), np.float32)
+    w[:, 0, 1, 1] = 0.5
+    y = np.asarray(F.convolve(tx.tensor(x), tx.tensor(w), (1, 1), (1, 1), (1, 1), 1))
+    assert np.allclose(y, 1.5e38)
+
+
+def test_empty_batch():
+    x, w = tx.zeros(0, 3, 8, 8), tx.ones(4, 3, 3, 3)
+    y = F.convolve(x, w, (1, 1), (1, 1), (1, 1), 1)
+    assert tuple(y.shape) == (0, 4, 8, 8)
+    assert tuple(F.convolve_transposed(y, w, (8, 8), (1, 1), (1, 1), (1, 1), 1).shape) == (
+        0,
+        3,
+        8,
+        8,
+    )
+    assert not np.asarray(F.convolve_weight(x, y, (3, 3), (1, 1), (1, 1), (1, 1), 1)).any()
+
+
+POOLS = [
+    ((2, 3, 17), (3,), (2,), (1,), (1,), False),
+    ((2, 3, 13, 37), (3, 3), (2, 2), (1, 1), (1, 1), False),
+    ((3, 14, 15), (2, 2), (2, 2), (0, 0), (1, 1), True),
+    ((1, 2, 9, 33), (3, 2), (1, 3), (1, 1), (2, 1), True),
+    ((2, 2, 5, 6, 7), (2, 3, 2), (1, 2, 2), (1, 1, 0), (1, 1, 2), False),
+]
+
+
+@pytest.mark.parametrize("dtype", list(TOLERANCE), ids=str)
+@pytest.mark.parametrize("pool", POOLS, ids=str)
+def test_largest_values_and_places(pool, dtype):
+    shape, *window = pool
+    x = np.random.default_rng(2).integers(-3, 3, shape).astype(np.float64)  # many are equal
+    x[..., 0] = -np.inf
+    x.reshape(-1)[5::31] = np.nan
+    values, indices = F.max_pool_with_indices(tx.tensor(x, dtype=dtype), *window)
+    wanted, places = pooling.MaxPoolWithIndices.kernel(x, *window)
+    assert np.array_equal(exact(values), wanted, equal_nan=True)
+    assert np.array_equal(np.asarray(indices), places)
+
+
+def test_gradients_of_overlapping_windows_add_up():
+    x = tx.tensor(np.random.default_rng(3).standard_normal((2, 3, 9, 9)), requires_grad=True)
+    F.max_pool2d(x, 3, 1, 1).sum().backward()
+    assert float(x.grad.sum()) == 2 * 3 * 81
+    _, indices = F.max_pool_with_indices(x.detach(), (3, 3), (1, 1), (1, 1), (1, 1), False)
+    counts = np.stack([np.bincount(p, minlength=81) for p in np.asarray(indices).reshape(6, 81)])
+    assert np.array_equal(np.asarray(x.grad).reshape(6, 81), counts)
