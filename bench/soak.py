@@ -1,6 +1,6 @@
 """Ten million small operations with backward: does resident memory stay where it is?
 
-    python -m bench.soak [--operations 10000000]
+python -m bench.soak [--operations 10000000]
 """
 
 import argparse
@@ -42,7 +42,9 @@ def main() -> int:
         run((operations - WARM_UP) // parts)
         grown = resident_kib() - before
         seconds = time.perf_counter() - start
-        print(f"{(part + 1) * 100 // parts:3d} %  {seconds:6.0f} s  grown by {grown} KiB", flush=True)
+        print(
+            f"{(part + 1) * 100 // parts:3d} %  {seconds:6.0f} s  grown by {grown} KiB", flush=True
+        )
     return int(resident_kib() - before >= 1024)
 
 

@@ -13,9 +13,9 @@ import numpy as np
 import thixo as tx
 from thixo.codegen.interpret import interpret
 from thixo.codegen.lower import TENSOR, lower_pointwise
-from thixo.runtime.kernels import address
 from thixo.ops.base import Composite
 from thixo.ops.samples import unary_samples
+from thixo.runtime.kernels import address
 
 
 def refusal(error: type[Exception], call: Callable[[], object]) -> str:

@@ -1,5 +1,7 @@
 """Threads, forked children and interrupts."""
 
+import contextlib
+import itertools
 import multiprocessing
 import os
 import signal
@@ -194,7 +196,7 @@ def test_the_same_tensors_from_many_threads():
                 try:
                     f()
                 except ThixoError as error:
-                    assert "overwritten in place" in str(error)
+                    assert "overwritten in place" in str(error)  # noqa: PT017  others may win the race
 
         return body
 
@@ -216,10 +218,9 @@ def test_tensors_that_change_their_memory_while_others_compute_with_them():
                 lambda: shared.exp(),
                 lambda: shared.cumsum(0),
             ):
-                try:
+                # shapes may change between two looks: an error is right, a crash is not
+                with contextlib.suppress(ThixoError):
                     f()
-                except ThixoError:
-                    pass  # shapes may change between two looks: an error is right, a crash is not
 
     def swap():
         size = 0
@@ -270,8 +271,7 @@ def test_an_interrupt_in_a_long_backward():
     start = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        while True:
-            y.backward(retain_graph=True)
+        [y.backward(retain_graph=True) for _ in itertools.count()]
     assert time.monotonic() - start < 20
     assert tx.is_grad_enabled()
     x.grad = None

@@ -51,7 +51,9 @@ def install(folder: Path) -> None:
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     libraries = [*folder.glob("kernels-*.so"), *folder.glob("operators-*.so")]
     for built in [*libraries, folder / f"_native{suffix}"]:
-        target = ROOT / "src" / "thixo" / "_core" / ("lib" if built in libraries else "") / built.name
+        target = (
+            ROOT / "src" / "thixo" / "_core" / ("lib" if built in libraries else "") / built.name
+        )
         target.parent.mkdir(exist_ok=True)
         if target.exists() and target.stat().st_mtime >= built.stat().st_mtime:
             continue
@@ -67,7 +69,9 @@ def main() -> None:
     parser.add_argument("--sanitize", default="", help="address,undefined and the like")
     parser.add_argument("--tests", action="store_true", help="build and run the C++ tests")
     parser.add_argument("--no-python", action="store_true", help="only the core, without binding")
-    parser.add_argument("--operators", action="store_true", help="also compile common operators' kernels")
+    parser.add_argument(
+        "--operators", action="store_true", help="also compile common operators' kernels"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the module in the build folder")
     parser.add_argument("--jobs", default=str(os.cpu_count() or 1))
     args = parser.parse_args()

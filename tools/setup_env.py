@@ -18,7 +18,14 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD_TOOLS = ["scikit-build-core>=0.10", "cmake>=3.21", "ninja", "numpy>=2", "ml_dtypes>=0.5", "llvmlite>=0.45"]
+BUILD_TOOLS = [
+    "scikit-build-core>=0.10",
+    "cmake>=3.21",
+    "ninja",
+    "numpy>=2",
+    "ml_dtypes>=0.5",
+    "llvmlite>=0.45",
+]
 PROBE = """
 #include <bit>
 #include <concepts>

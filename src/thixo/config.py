@@ -85,10 +85,16 @@ dev_index: bool = _switch(
     "take operators from their files as they are, not from ops/index.py; on in a source checkout",
 )
 cache: str | None = _switch(
-    "THIXO_CACHE", str, None, "folder of the compiled kernels; by default in the user's cache folder"
+    "THIXO_CACHE",
+    str,
+    None,
+    "folder of the compiled kernels; by default in the user's cache folder",
 )
 target: str | None = _switch(
-    "THIXO_TARGET", str, None, "kind of processor that kernels are made for; by default this machine's"
+    "THIXO_TARGET",
+    str,
+    None,
+    "kind of processor that kernels are made for; by default this machine's",
 )
 
 

@@ -100,7 +100,7 @@ class DeviceError(ThixoError):
     """
 
 
-class IndexOutOfRange(ThixoError, IndexError):  # noqa: N818  (the name says it)
+class IndexOutOfRange(ThixoError, IndexError):
     """An index, or the number of an axis, beyond what there is.
 
     Fails:  tx.ones(2, 3).sum(dim=2)
@@ -156,7 +156,7 @@ class InplaceError(AutogradError):
     """
 
 
-class OutOfMemory(ThixoError, MemoryError):  # noqa: N818
+class OutOfMemory(ThixoError, MemoryError):
     """Memory that could not be had.
 
     Fails:  tx.zeros(10**7, 10**7)

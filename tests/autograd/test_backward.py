@@ -227,11 +227,11 @@ def test_grad_of_unused_inputs():
     x, unused = leaf(1.0), leaf(1.0, 2.0)
     with pytest.raises(AutogradError, match=r"input 1, f64\[2\], was not used .*allow_unused=True"):
         tx.autograd.grad((x * 2).sum(), (x, unused))
-    g, none = tx.autograd.grad((x * 2).sum(), (x, unused), allow_unused=True)
+    _, none = tx.autograd.grad((x * 2).sum(), (x, unused), allow_unused=True)
     assert none is None
-    g, zeros = tx.autograd.grad((x * 2).sum(), (x, unused), materialize_grads=True)
+    _, zeros = tx.autograd.grad((x * 2).sum(), (x, unused), materialize_grads=True)
     assert zeros.tolist() == [0.0, 0.0]
-    with pytest.raises(AutogradError, match="input 0, f32.* does not require grad"):
+    with pytest.raises(AutogradError, match=r"input 0, f32.* does not require grad"):
         tx.autograd.grad((x * 2).sum(), tx.ones(1))
 
 

@@ -397,7 +397,9 @@ def test_overwriting_what_was_saved_is_noticed():
     h = x * 2
     y = Cube.apply(h)
     h.mul_(2)
-    with pytest.raises(InplaceError, match=r"CubeBackward: a value it needs.*overwritten in place at"):
+    with pytest.raises(
+        InplaceError, match=r"CubeBackward: a value it needs.*overwritten in place at"
+    ):
         y.sum().backward()
     y = Exp.apply(x)
     y.zero_()
@@ -495,7 +497,9 @@ def test_writing_through_a_view_keeps_the_other_gradients():
 
 
 def test_writes_that_are_refused():
-    with pytest.raises(InplaceError, match=r"a leaf f64\[1\] that requires grad was changed in place"):
+    with pytest.raises(
+        InplaceError, match=r"a leaf f64\[1\] that requires grad was changed in place"
+    ):
         Double.apply(leaf(1.0))
 
     class NotReturned(Double):

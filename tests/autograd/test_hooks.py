@@ -209,7 +209,9 @@ def test_retain_grad_keeps_the_gradient_of_a_tensor_in_the_middle():
 def test_without_retain_grad_a_warning_says_why_it_is_none():
     h = leaf(2.0) * 3
     h.sum().backward()
-    with pytest.warns(UserWarning, match=r"not a leaf is None after backward; call retain_grad\(\)"):
+    with pytest.warns(
+        UserWarning, match=r"not a leaf is None after backward; call retain_grad\(\)"
+    ):
         assert h.grad is None
 
 

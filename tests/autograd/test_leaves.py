@@ -133,13 +133,17 @@ def test_a_value_detached_after_it_was_saved_is_noticed_at_second_order():
     h.detach_()
     (g,) = tx.autograd.grad(y, x, retain_graph=True)  # first order is right
     assert g.item() == pytest.approx(0.9092974268256817)
-    with pytest.raises(AutogradError, match=r"was detached in place \(detach_\) after it was saved"):
+    with pytest.raises(
+        AutogradError, match=r"was detached in place \(detach_\) after it was saved"
+    ):
         tx.autograd.grad(y, x, create_graph=True)
 
 
 def test_a_leaf_that_requires_grad_is_not_written_in_place():
     x = leaf(1.0, 2.0)
-    with pytest.raises(InplaceError, match=r"mul_: a leaf f64\[2\] that requires grad.*no_grad\(\)"):
+    with pytest.raises(
+        InplaceError, match=r"mul_: a leaf f64\[2\] that requires grad.*no_grad\(\)"
+    ):
         x.mul_(2)
     with pytest.raises(InplaceError, match="a leaf"):
         x += 1

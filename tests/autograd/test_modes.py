@@ -174,7 +174,9 @@ def test_inference_tensors_are_marked_and_stay_out_of_tapes():
         x * weight
     with pytest.raises(AutogradError, match="cannot require grad outside of it"):
         x.requires_grad_()
-    with pytest.raises(InplaceError, match="made in inference_mode cannot be changed in a recorded"):
+    with pytest.raises(
+        InplaceError, match="made in inference_mode cannot be changed in a recorded"
+    ):
         x.add_(weight)
     fresh = x.clone()
     assert not fresh.is_inference()

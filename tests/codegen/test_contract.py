@@ -12,6 +12,7 @@ import thixo as tx
 
 llvmlite = pytest.importorskip("llvmlite")
 
+from thixo import _core  # noqa: E402
 from thixo.codegen.llvm import contract, contract_parts, emit, target  # noqa: E402
 from thixo.codegen.llvm.compile import loaded, object_code  # noqa: E402
 
@@ -20,12 +21,9 @@ ADDRESS, NUMBER = ctypes.c_void_p, ctypes.c_int64
 
 def runnable() -> list[str]:
     """Targets whose code this machine runs."""
-    features = target._host_features() if target.host() is not target.AARCH64 else set()
-    found = ["portable"]
-    if features >= target._V3:
-        found.append("x86-64-v3")
-    if features >= target._V4:
-        found.append("x86-64-v4")
+    names = ["portable", "x86-64-v3", "x86-64-v4"]
+    best = _core.host_target()
+    found = names[: names.index(best) + 1] if best in names else [best]
     return found
 
 

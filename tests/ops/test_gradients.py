@@ -5,7 +5,6 @@ from gradient_checks import check_gradients
 
 import thixo as tx
 
-
 # Operators whose gradient the samples cannot show, and what does.
 SHOWN_ELSEWHERE = {
     "cholesky_solve": "test_linear_algebra.py moves triangular factors only",

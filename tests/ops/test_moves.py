@@ -279,6 +279,9 @@ def test_sets_and_searches(rng):
         for right in (False, True):
             found = tx.searchsorted(tx.from_numpy(edges), tx.from_numpy(x), right=right)
             same(found, np.searchsorted(edges, x, "right" if right else "left"))
+    for high in (30, 5000):
+        many = rng.integers(0, high, 10_001)
+        same(tx.bincount(tx.from_numpy(many)), np.bincount(many))
     numbers = rng.integers(0, 30, 500)
     same(tx.bincount(tx.from_numpy(numbers), minlength=40), np.bincount(numbers, minlength=40))
     same(tx.nn.functional.one_hot(tx.from_numpy(numbers), 30), np.eye(30, dtype=np.int64)[numbers])

@@ -124,6 +124,7 @@ class set_grad_enabled(_Mode):  # noqa: N801
         _core.set_grad_enabled(self._outer)
 
     def __call__(self, function: F) -> F:
+        """As a decorator, it is in force where the function runs, not where it is made."""
         _core.set_grad_enabled(self._outer)
         return super().__call__(function)
 
@@ -141,6 +142,7 @@ class inference_mode(_Mode):  # noqa: N801
     """
 
     def __new__(cls, mode: Any = True) -> Any:
+        """`@inference_mode` without a call decorates too."""
         if callable(mode):
             return cls()(mode)
         return super().__new__(cls)

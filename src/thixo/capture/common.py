@@ -5,21 +5,27 @@ Which they are is a matter of taste, not of meaning: any other kernel is made wh
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import pkgutil
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import thixo.ops
 from thixo.capture.rules import rule_kernel
 from thixo.codegen.builder import NotLowered
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.lower import NUMBER, TENSOR, lower_pointwise
-from thixo.dtype import BY_SHORT
+from thixo.dtype import BY_SHORT, float32
 from thixo.errors import ThixoError
 from thixo.ops.base import TABLE, gradient_rules
+from thixo.ops.samples import Maker
 from thixo.ops.signature import REQUIRED
+from thixo.runtime import rows
 from thixo.runtime.kernels import llvm_text, symbol
+from thixo.tensor import tensor
 
 if TYPE_CHECKING:
     from thixo.codegen.llvm.target import Target
@@ -30,24 +36,90 @@ GRADIENT_DTYPES = ("f32", "f64", "bf16")
 
 def parts(target: Target) -> Iterator[tuple[str, str]]:
     """(name, module) of each of them."""
-    seen = set()
+    load_operators()
+    seen: set[str] = set()
     for kernel in kernels():
         if kernel.key not in seen:
             seen.add(kernel.key)
             yield symbol(kernel), llvm_text(kernel, symbol(kernel), target)
 
+    for kernel in row_kernels():
+        for layout in range(len(rows.LAYOUTS)):
+            name = rows.symbol(kernel, layout)
+            if name in seen:
+                continue
+            seen.add(name)
+            try:
+                yield name, rows.llvm_text(kernel, layout, name, target)
+            except NotLowered:  # not every kernel exists in every layout
+                continue
+
+
+def row_kernels() -> Iterator[Kernel]:
+    """What row-wise operators ask for when they run on their own samples, forward and backward, in float32."""
+    found: dict[str, Kernel] = {}
+    ask = rows.find
+
+    def note(*asked: Any) -> None:
+        answer = ask(*asked)
+        if answer is not None:
+            found.setdefault(answer[-1].key, answer[-1])
+
+    setattr(rows, "find", note)  # noqa: B010  the core takes None for an answer and computes on NumPy
+    try:
+        for name in sorted(TABLE):
+            if hasattr(TABLE[name], "rows"):
+                _run_samples(TABLE[name])
+    finally:
+        setattr(rows, "find", ask)  # noqa: B010
+    for kernel in found.values():
+        yield kernel
+        yield from (rows.halves(kernel) or ())[:2]
+
+
+def _run_samples(declaration: Any) -> None:
+    sizes = {
+        "n": 67,
+        "m": 71,
+        "k": 2,
+        "b": 5,
+    }  # some are long enough for ways that short rows do not take
+    for sample in declaration.samples(Maker(float32, sizes)):
+        with contextlib.suppress(ThixoError):
+            arguments = [_tensor(a) for a in sample.args]
+            made = declaration.operator(
+                *arguments, **{k: _tensor(a) for k, a in sample.kwargs.items()}
+            )
+            results = made if isinstance(made, tuple) else (made,)
+            graded = [r for r in results if r.requires_grad]
+            if graded:
+                sum((r.sum() for r in graded[1:]), graded[0].sum()).backward()
+
+
+def _tensor(argument: Any) -> Any:
+    if not isinstance(argument, np.ndarray):
+        return argument
+    made = tensor(np.asarray(argument))
+    return made.requires_grad_() if made.dtype.is_floating_point else made
+
+
+def load_operators() -> None:
+    """All declarations: the table loads them one by one otherwise."""
+    for module in pkgutil.iter_modules(thixo.ops.__path__):
+        importlib.import_module(f"thixo.ops.{module.name}")
+
 
 def kernels() -> Iterator[Kernel]:
     """Every pointwise operator with its arguments at their defaults, forward and backward."""
-    for module in pkgutil.iter_modules(thixo.ops.__path__):
-        importlib.import_module(f"thixo.ops.{module.name}")
     for name in sorted(TABLE):
-        declaration = TABLE[name]
+        declaration: Any = TABLE[name]
         if declaration.kind != "pointwise":
             continue
         claimed = {d.short for d in declaration.dtypes}
         for dtype in DTYPES:
-            if dtype in claimed and (declaration.result != "float" or BY_SHORT[dtype].is_floating_point):
+            if dtype in claimed and (
+                declaration.result != "float" or BY_SHORT[dtype].is_floating_point
+            ):
                 yield from _forward(declaration, dtype)
         for dtype in GRADIENT_DTYPES:
             if dtype in claimed:
@@ -110,4 +182,3 @@ def _source(declaration: Any, source: tuple[str, int], dtype: str) -> tuple[Any,
         return source, -1, parameter.default
     promoted = _promoted(declaration, parameter) or parameter.kind == "operand"
     return source, BY_SHORT[dtype if promoted else "bool"].code, None
-

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from thixo.codegen.instructions import FUNCTIONS, KINDS, Instruction, is_float, is_integer
 from thixo.errors import InternalError
-
-from .instructions import FUNCTIONS, KINDS, Instruction, is_float, is_integer
 
 Number = bool | int | float
 
@@ -124,7 +123,9 @@ class Value:
         return self.builder.emit("not", self)
 
     def __bool__(self) -> bool:
-        raise NotLowered("the code asks for the truth of a value that is known only when the kernel runs")
+        raise NotLowered(
+            "the code asks for the truth of a value that is known only when the kernel runs"
+        )
 
     def cast(self, type: str) -> Value:
         """The same number in another type."""
@@ -152,11 +153,15 @@ class Builder:
         self.instructions: list[Instruction] = []
         self._known: dict[Instruction, int] = {}
 
-    def emit(self, op: str, *arguments: Value, type: str | None = None, attribute: Any = None) -> Value:
+    def emit(
+        self, op: str, *arguments: Value, type: str | None = None, attribute: Any = None
+    ) -> Value:
         """Append an instruction, or find the equal one that is there."""
         kind = KINDS[op]
         if type is None:
-            type = {"same": arguments[-1].type, "bool": "bool", "none": arguments[0].type}[kind.result]
+            type = {"same": arguments[-1].type, "bool": "bool", "none": arguments[0].type}[
+                kind.result
+            ]
         checked = arguments[1:] if op in ("select", "rare") else arguments
         for a in checked:
             if a.type not in kind.types:
@@ -238,7 +243,9 @@ class Builder:
     def fma(self, a: Any, b: Any, c: Any) -> Value:
         """A * b + c, rounded once; at least one is a value."""
         like = next(v for v in (a, b, c) if isinstance(v, Value))
-        return self.emit("fma", *(v if isinstance(v, Value) else self.constant(v, like.type) for v in (a, b, c)))
+        return self.emit(
+            "fma", *(v if isinstance(v, Value) else self.constant(v, like.type) for v in (a, b, c))
+        )
 
     def reduce(self, combiner: str, value: Value) -> Value:
         """All values along the row in one."""

@@ -18,7 +18,13 @@ BYTES = {"bool": 1, "f16": 2, "bf16": 2, "f32": 4, "f64": 8, "c64": 8, "c128": 1
          **{t: int(t[1:]) // 8 for t in INTEGERS}}  # fmt: skip
 BITS = {"f32": "i32", "f64": "i64"}  # the integer that holds a float's bits
 
-_ANY, _NUMBER, _FLOAT, _WHOLE, _LOGIC = TYPES, INTEGERS + FLOATS, FLOATS, INTEGERS, ("bool", *INTEGERS)
+_ANY, _NUMBER, _FLOAT, _WHOLE, _LOGIC = (
+    TYPES,
+    INTEGERS + FLOATS,
+    FLOATS,
+    INTEGERS,
+    ("bool", *INTEGERS),
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +43,9 @@ KINDS: dict[str, Kind] = {
     "store": Kind(1, _ANY, "none"),  # attribute: (operand, part)
     "index": Kind(0, ("i32", "i64"), "free"),  # the position along the row
     "columns": Kind(0, ("i64",), "free"),  # how many places the row has
-    "check": Kind(1, ("bool",), "none"),  # attribute: a bit of the status word, set where it does not hold
+    "check": Kind(
+        1, ("bool",), "none"
+    ),  # attribute: a bit of the status word, set where it does not hold
     # arithmetic: integers wrap; division truncates, and of integers is defined for any divisor but 0
     "add": Kind(2, _NUMBER),
     "sub": Kind(2, _NUMBER),
@@ -81,9 +89,9 @@ KINDS: dict[str, Kind] = {
 
 # Functions that `expand` writes with the instructions above; the number of their arguments.
 FUNCTIONS: dict[str, int] = {
-    **dict.fromkeys(
-        "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh "
-        "atanh erf erfc ndtr".split(), 1),  # fmt: skip
+    **dict.fromkeys("exp exp2 expm1 log log2 log10 log1p".split(), 1),
+    **dict.fromkeys("sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh".split(), 1),
+    **dict.fromkeys("erf erfc ndtr".split(), 1),
     **dict.fromkeys("pow atan2 hypot nextafter fmod".split(), 2),
 }
 KINDS |= {name: Kind(count, _FLOAT) for name, count in FUNCTIONS.items()}

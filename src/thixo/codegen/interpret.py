@@ -11,8 +11,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from .instructions import FUNCTIONS, is_float
-from .kernel import Kernel
+from thixo.codegen.instructions import FUNCTIONS, is_float
+from thixo.codegen.kernel import Kernel
 
 NUMPY = {"bool": np.dtype(bool), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
          "f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "c64": np.dtype(np.complex64),
@@ -67,10 +67,10 @@ def interpret(kernel: Kernel, arrays: Sequence[Array], columns: int | None = Non
 
 
 def _rare(kernel: Kernel, condition: Array, usual: Array, *arguments: Array) -> Array:
-    condition, usual, *arguments = np.broadcast_arrays(condition, usual, *arguments)
+    condition, usual, *others = np.broadcast_arrays(condition, usual, *arguments)
     value = usual.copy()
     made = np.empty((1, np.count_nonzero(condition)), value.dtype)
-    interpret(kernel, [*(a[condition].reshape(1, -1) for a in arguments), made])
+    interpret(kernel, [*(a[condition].reshape(1, -1) for a in others), made])
     value[condition] = made[0]
     return value
 
@@ -78,7 +78,7 @@ def _rare(kernel: Kernel, condition: Array, usual: Array, *arguments: Array) -> 
 def _reduce(combiner: str, value: Array) -> Array:
     function = {"add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum,
                 "and": np.logical_and, "or": np.logical_or}[combiner]  # fmt: skip
-    start = {}
+    start: dict[str, Any] = {}
     if combiner in ("max", "min"):
         kind = value.dtype
         limits = (-np.inf, np.inf) if kind.kind == "f" else _limits(kind)
@@ -200,7 +200,9 @@ def _two_product(a: Array, b: Array) -> tuple[Array, Array]:
     wide = [x * 134217729.0 for x in (a, b)]
     high = [w - (w - x) for w, x in zip(wide, (a, b), strict=True)]
     low = [x - h for h, x in zip(high, (a, b), strict=True)]
-    return product, ((high[0] * high[1] - product) + high[0] * low[1] + low[0] * high[1]) + low[0] * low[1]
+    return product, ((high[0] * high[1] - product) + high[0] * low[1] + low[0] * high[1]) + low[
+        0
+    ] * low[1]
 
 
 def _odd_sum(a: Array, b: Array) -> Array:
@@ -221,7 +223,9 @@ def _cast(a: Array, dtype: Any) -> Array:
         whole = np.where(fits, whole, np.iinfo(wide).min)
         if dtype == np.uint64:
             above = (a >= high) & (a < 2 * high)
-            rest = np.where(above, a - high, np.zeros_like(a)).astype(np.uint64) + np.uint64(1 << 63)
+            rest = np.where(above, a - high, np.zeros_like(a)).astype(np.uint64) + np.uint64(
+                1 << 63
+            )
             return np.where(above, rest, whole.astype(np.uint64))
         return whole.astype(dtype)
     return np.asarray(a).astype(dtype)
@@ -244,4 +248,3 @@ def _special(name: str) -> Any:
 
 
 _FUNCTIONS |= {name: _special(name) for name in ("erf", "erfc", "ndtr")}
-

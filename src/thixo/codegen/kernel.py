@@ -12,9 +12,8 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
+from thixo.codegen.instructions import BYTES, COMBINERS, KINDS, Instruction
 from thixo.errors import InternalError
-
-from .instructions import BYTES, COMBINERS, KINDS, Instruction
 
 VIEWS = ("full", "row", "column", "one")
 REGISTER = {"f16": "f32", "bf16": "f32", "c64": "f32", "c128": "f64"}  # what a load gives
@@ -98,7 +97,9 @@ def verify(kernel: Kernel) -> None:
         kind = KINDS.get(one.op)
         if kind is None:
             raise InternalError(f"kernel: unknown instruction {one.op!r}")
-        if len(one.arguments) != kind.arguments and not (one.op == "rare" and len(one.arguments) > 3):
+        if len(one.arguments) != kind.arguments and not (
+            one.op == "rare" and len(one.arguments) > 3
+        ):
             raise wrong(number, f"takes {kind.arguments} arguments, has {len(one.arguments)}")
         types = []
         for a in one.arguments:
@@ -113,7 +114,10 @@ def verify(kernel: Kernel) -> None:
             types = types[1:]
         if len(set(types)) > 1 or not set(types) <= set(kind.types):
             raise wrong(number, f"of {', '.join(types)}")
-        if kind.result == "same" and one.type != types[-1] or kind.result == "bool" and one.type != "bool":
+        expected = {"same": types[-1] if types else one.type, "bool": "bool"}.get(
+            kind.result, one.type
+        )
+        if one.type != expected:
             raise wrong(number, f"says {one.type} of {', '.join(types)}")
         if one.op == "bits" and BYTES[one.type] != BYTES[types[0]]:
             raise wrong(number, f"changes the width from {types[0]} to {one.type}")

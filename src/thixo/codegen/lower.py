@@ -6,10 +6,10 @@ import enum
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .builder import Builder, NotLowered, Value
-from .instructions import is_float
-from .kernel import REGISTER, Kernel, Operand
-from .scalars import KernelScalars, Pair
+from thixo.codegen.builder import Builder, NotLowered, Value
+from thixo.codegen.instructions import is_float
+from thixo.codegen.kernel import REGISTER, Kernel, Operand
+from thixo.codegen.scalars import KernelScalars, Pair
 
 
 class Placeholder(enum.Enum):
@@ -47,7 +47,9 @@ def lower_pointwise(
             values.append(argument)
     for at in numbers:
         if not is_float(REGISTER.get(compute, compute)):
-            raise NotLowered("a number beside integers: whether it fits is known only when it is there")
+            raise NotLowered(
+                "a number beside integers: whether it fits is known only when it is there"
+            )
         values[at] = _load(builder, operands, Operand("f64", "one"))
         values[at].weak = True
     result = declaration.scalar(k, *values)
@@ -76,6 +78,8 @@ def _store(builder: Builder, operands: list[Operand], operand: Operand, value: A
     for part, one in enumerate(parts):
         if one.type != operand.register:
             if not one.weak and one.type != "bool":
-                raise NotLowered(f"a body that gives {one.type} where the result is {operand.dtype}")
+                raise NotLowered(
+                    f"a body that gives {one.type} where the result is {operand.dtype}"
+                )
             one = one.cast(operand.register)
         builder.store(at, one, part)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .builder import Builder, NotLowered, Value
-from .instructions import BITS, is_float, is_integer, is_signed, width
-from .math.integers import integer_power
+from thixo.codegen.builder import Builder, NotLowered, Value
+from thixo.codegen.instructions import BITS, is_float, is_integer, is_signed, width
+from thixo.codegen.math.integers import integer_power
 
 DIVISION_BY_ZERO = 0  # a bit of the status word
 
@@ -64,7 +64,10 @@ class Pair:
         im = (second - first * ratio) * scale
         zero = (y.re == 0.0) & (y.im == 0.0)
         made = Pair(re, b.select(wide, im, -im))
-        return Pair(b.select(zero, self.re / abs(y.re), made.re), b.select(zero, self.im / abs(y.re), made.im))
+        return Pair(
+            b.select(zero, self.re / abs(y.re), made.re),
+            b.select(zero, self.im / abs(y.re), made.im),
+        )
 
     def __radd__(self, other: Any) -> Pair:
         return self._pair(other) + self
@@ -158,8 +161,12 @@ class KernelScalars:
             return like._pair(value)
         if isinstance(value, Value):
             return value.cast(like.type)
-        if isinstance(value, complex) or (is_integer(like.type) and int(value) != self._wrapped(value, like.type)):
-            raise NotLowered(f"the number {value} as {like.type}")  # the reference says what is wrong with it
+        if isinstance(value, complex) or (
+            is_integer(like.type) and int(value) != self._wrapped(value, like.type)
+        ):
+            raise NotLowered(
+                f"the number {value} as {like.type}"
+            )  # the reference says what is wrong with it
         return self.b.constant(value, like.type)
 
     def _wrapped(self, value: Any, type: str) -> int:
@@ -206,11 +213,15 @@ class KernelScalars:
 
     def fmax(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmax"), _real(y, "fmax"))
-        return self.b.select((x > y) | self.isnan(y), x, y) if is_float(x.type) else self.maximum(x, y)
+        return (
+            self.b.select((x > y) | self.isnan(y), x, y) if is_float(x.type) else self.maximum(x, y)
+        )
 
     def fmin(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmin"), _real(y, "fmin"))
-        return self.b.select((x < y) | self.isnan(y), x, y) if is_float(x.type) else self.minimum(x, y)
+        return (
+            self.b.select((x < y) | self.isnan(y), x, y) if is_float(x.type) else self.minimum(x, y)
+        )
 
     # ---- tests
 
@@ -250,7 +261,9 @@ class KernelScalars:
         one, zero = self.b.constant(1, x.type), self.b.constant(0, x.type)
         if x.type[0] == "u":
             return self.b.select(x != zero, one, zero)
-        return self.b.select(x > zero, one, self.b.select(x < zero, self.b.constant(-1, x.type), zero))
+        return self.b.select(
+            x > zero, one, self.b.select(x < zero, self.b.constant(-1, x.type), zero)
+        )
 
     def copysign(self, magnitude: Scalar, sign: Scalar) -> Value:
         a, s = self.b.alike(_real(magnitude, "copysign"), _real(sign, "copysign"))
@@ -304,7 +317,9 @@ class KernelScalars:
             x, y = self.b.alike(x, y)
             rest = self.fmod(x, y)
             other = (rest < 0.0) ^ (y < 0.0)
-            return self.b.select(rest == 0.0, self.copysign(rest, y), self.b.select(other, rest + y, rest))
+            return self.b.select(
+                rest == 0.0, self.copysign(rest, y), self.b.select(other, rest + y, rest)
+            )
         x, y = self._whole(x, y, "remainder")
         rest = self.b.emit("rem", x, y)
         if not is_signed(x.type):
@@ -355,7 +370,7 @@ class KernelScalars:
         return self._complex("sqrt", x) if isinstance(x, Pair) else self.b.emit("sqrt", x)
 
     def _complex(self, name: str, x: Pair) -> Pair:
-        from .complex_scalars import COMPLEX
+        from thixo.codegen.complex_scalars import COMPLEX
 
         if name not in COMPLEX:
             raise NotLowered(f"{name} of complex numbers")
@@ -371,7 +386,7 @@ class KernelScalars:
         return self.b.function(name, _real(x, name))
 
     def __getattr__(self, name: str) -> Any:
-        from .instructions import FUNCTIONS
+        from thixo.codegen.instructions import FUNCTIONS
 
         if name not in FUNCTIONS:
             raise AttributeError(name)

@@ -55,7 +55,7 @@ def ship(target: Target, output: Path, linker: str, operators: bool = False) -> 
     from thixo.codegen.llvm.compile import object_code
 
     with tempfile.TemporaryDirectory() as folder:
-        objects = []
+        objects: list[Path] = []
         for supplier in suppliers(operators):
             for name, text in supplier(target):
                 objects.append(Path(folder, f"{len(objects)}-{name}.o"))

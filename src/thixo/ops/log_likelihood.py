@@ -25,7 +25,7 @@ def _check(op, input, target, dim):
     """Refuse classes that input does not have."""
     classes = input.shape[dim] if input.ndim else 1
     numbers = np.asarray(target.detach().numpy() if hasattr(target, "detach") else target)
-    if numbers.size and not (0 <= numbers.min() and numbers.max() < classes):
+    if numbers.size and not (numbers.min() >= 0 and numbers.max() < classes):
         raise IndexOutOfRange(
             f"{op}: target holds {numbers.min()} to {numbers.max()}; classes are 0 to {classes - 1}"
         )

@@ -99,7 +99,9 @@ def _median_kernel(input, dim, keepdim, rank):
 
 
 def _median_gradient(g, input, values, indices, dim, keepdim):
-    if dim is None:  # in equal parts to all elements that attain it; a NaN in the input is what the median is
+    if (
+        dim is None
+    ):  # in equal parts to all elements that attain it; a NaN in the input is what the median is
         attains = tx.logical_or(tx.eq(input, values), tx.ne(input, input))
         return tx.where(attains, g / tx.sum(attains), 0)
     return place(g, indices, input.shape, dim, keepdim)

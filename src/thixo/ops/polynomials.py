@@ -8,7 +8,6 @@ from thixo.ops.base import Op, Spec
 from thixo.ops.samples import Sample
 from thixo.shape import broadcast_shapes
 
-
 _HIGHEST = 100_000  # a degree takes as many steps over all elements
 
 

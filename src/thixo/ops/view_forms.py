@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError, describe
+from thixo.errors import IndexOutOfRange, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite
 from thixo.ops.layout import resolve_shape

@@ -37,7 +37,9 @@ def run(
     if found is None:
         return False
     code, chunk = found
-    _core.run_together(code, chunk, tuple(written), [tuple(g) for g in groups], tuple(map(float, numbers)))
+    _core.run_together(
+        code, chunk, tuple(written), [tuple(g) for g in groups], tuple(map(float, numbers))
+    )
     return True
 
 

@@ -19,7 +19,6 @@ from thixo.codegen.instructions import FUNCTIONS
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.lower import NUMBER, TENSOR, lower_pointwise
 from thixo.dtype import BY_CODE
-
 from thixo.runtime import cache
 
 # What the core says of each parameter; see binding/pointwise.cpp.
@@ -71,7 +70,12 @@ def _lowered(
 ) -> Kernel | None:
     try:
         return lower_pointwise(declaration, compute, others, values)
-    except (NotLowered, TypeError, ValueError, OverflowError):  # the last three: NumPy says what is wrong
+    except (
+        NotLowered,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # the last three: NumPy says what is wrong
         return None
 
 

@@ -57,8 +57,14 @@ def halves(kernel: Kernel) -> tuple[Kernel, Kernel, tuple[int, ...]] | None:
 
 def address(kernel: Kernel, layout: int) -> int | None:
     """Where its machine code is; None if this machine cannot make any."""
-    name = f"rows_{LAYOUTS[layout]}_{kernel.key}_{kernels.generator()}"
-    return kernels.load(name, lambda name, machine: llvm_text(kernel, layout, name, machine))
+    return kernels.load(
+        symbol(kernel, layout), lambda name, machine: llvm_text(kernel, layout, name, machine)
+    )
+
+
+def symbol(kernel: Kernel, layout: int) -> str:
+    """The name of its function in this layout."""
+    return f"rows_{LAYOUTS[layout]}_{kernel.key}_{kernels.generator()}"
 
 
 def llvm_text(kernel: Kernel, layout: int, name: str, machine: Any) -> str:

@@ -63,6 +63,7 @@ PyObject* configure(PyObject*, PyObject*, PyObject* kw) {
   });
 }
 
+PyObject* get_host_target(PyObject*, PyObject*) { return PyUnicode_FromString(host_target()); }
 PyObject* shipped_kernel(PyObject*, PyObject* name) {
   return guarded([&]() -> PyObject* {
     const char* symbol = PyUnicode_AsUTF8(name);
@@ -324,6 +325,7 @@ PyObject* user_source(PyObject*, PyObject*) {
 PyMethodDef functions[] = {
     {"configure", (PyCFunction)(void*)configure, METH_VARARGS | METH_KEYWORDS, "Hand over Python objects the core needs."},
     {"run_together", run_together, METH_VARARGS, "A kernel over many groups of tensors."},
+    {"host_target", get_host_target, METH_NOARGS, "The best kind of processor that this one is, as targets are named."},
     {"shipped_kernel", shipped_kernel, METH_O, "The address of a kernel that was compiled with Thixo; None if there is none."},
     {"set_trace_hook", set_hook<&Known::trace>, METH_O, "Called with (declaration, arguments) for symbolic tensors."},
     {"set_trace_inplace_hook", set_hook<&Known::trace_inplace>, METH_O, "The same for in-place operators."},

@@ -69,6 +69,8 @@ bool join_indices(PyObject* tuple, SmallVector<Ref<Tensor>, 2>& lines, Dims& joi
 // The blocks of x that a mask on its first axes holds for; the sizes must fit. Null if the mask changed meanwhile.
 Ref<Tensor> take_masked(const Ref<Tensor>& x, const Ref<Tensor>& mask);
 
+Ref<Tensor> zeros_of(const Dims& sizes, DType dtype);  // by several threads, where that pays
+
 NativeCall find_native_gather(const std::string& name);
 NativeCall find_native_scatter(const std::string& name);
 NativeCall find_native_order(const std::string& name);

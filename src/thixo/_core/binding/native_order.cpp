@@ -269,6 +269,32 @@ bool searchsorted(const Operator&, PyObject* const* slots, Results& out) {
   return true;
 }
 
+// Counts of numbers below kFew in one pass; false if there are others. Two tables, since equal neighbours would wait for
+// each other.
+constexpr int64_t kFew = 4096;
+bool count_few(const int64_t* numbers, int64_t n, int64_t* counts) {
+  uint32_t even[kFew] = {}, odd[kFew] = {};
+  constexpr int64_t kStep = 1 << 16;
+  for (int64_t first = 0; first < n; first += kStep) {
+    const int64_t stop = std::min(n, first + kStep);
+    bool others = false;
+    for (int64_t i = first; i + 1 < stop; i += 2) {
+      const uint64_t a = uint64_t(numbers[i]), b = uint64_t(numbers[i + 1]);
+      others |= (a | b) >= uint64_t(kFew);
+      ++even[a & (kFew - 1)];
+      ++odd[b & (kFew - 1)];
+    }
+    if ((stop - first) % 2) {
+      const uint64_t a = uint64_t(numbers[stop - 1]);
+      others |= a >= uint64_t(kFew);
+      ++even[a & (kFew - 1)];
+    }
+    if (others) return false;
+  }
+  for (int64_t k = 0; k < kFew; ++k) counts[k] = int64_t(even[k]) + int64_t(odd[k]);
+  return true;
+}
+
 // bincount(input, weights, minlength)
 bool bincount(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> x = ref_of(slots[0]);
@@ -276,8 +302,24 @@ bool bincount(const Operator&, PyObject* const* slots, Results& out) {
   if (x->ndim() != 1 || slots[1] != Py_None || !find_int(slots[2], least) || least < 0) return false;
   x = index_line(x);
   const auto* numbers = reinterpret_cast<const int64_t*>(x->data());
+  const int64_t n = x->numel;
+  if (n >= kFew && n < int64_t(1) << 32) {
+    Ref<Tensor> few = empty(Dims{kFew}, DType::I64);
+    auto* counts = reinterpret_cast<int64_t*>(few->data());
+    bool good;
+    {
+      WithoutGil free(is_long(n));
+      good = count_few(numbers, n, counts);
+    }
+    if (good && least <= kFew) {
+      int64_t size = kFew;
+      while (size > least && counts[size - 1] == 0) --size;
+      out.push_back(head(few, size));
+      return true;
+    }
+  }
   int64_t low = 0, high = -1;
-  for (int64_t i = 0; i < x->numel; ++i) {
+  for (int64_t i = 0; i < n; ++i) {
     low = std::min(low, numbers[i]);
     high = std::max(high, numbers[i]);
   }
@@ -285,12 +327,12 @@ bool bincount(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> y = zeros(Dims{std::max(least, high + 1)}, DType::I64);
   auto* counts = reinterpret_cast<int64_t*>(y->data());
   const uint64_t size = uint64_t(y->numel);
-  WithoutGil free(is_long(x->numel));
-  for (int64_t i = 0; i < x->numel; ++i) {
+  out.push_back(y);
+  WithoutGil free(is_long(n));
+  for (int64_t i = 0; i < n; ++i) {
     const uint64_t at = uint64_t(numbers[i]);  // read once: others may write meanwhile
     if (at < size) ++counts[at];
   }
-  out.push_back(y);
   return true;
 }
 
@@ -303,7 +345,7 @@ bool one_hot(const Operator&, PyObject* const* slots, Results& out) {
   Dims sizes = x->sizes;
   sizes.push_back(classes);
   checked_numel(sizes, DType::I64, "one_hot");
-  Ref<Tensor> y = zeros(sizes, DType::I64);
+  Ref<Tensor> y = zeros_of(sizes, DType::I64);
   const auto* numbers = reinterpret_cast<const int64_t*>(x->data());
   auto* to = reinterpret_cast<int64_t*>(y->data());
   for (int64_t i = 0; i < x->numel; ++i) {

@@ -8,13 +8,6 @@
 
 namespace thixo {
 
-namespace {
-
-using Indices = SmallVector<Ref<Tensor>, 2>;
-
-// Where halves are added up: in float.
-DType sum_dtype(DType t, Write write) { return write == Write::Add && is_half(t) ? DType::F32 : t; }
-
 Ref<Tensor> zeros_of(const Dims& sizes, DType dtype) {
   Ref<Tensor> y = empty(sizes, dtype);
   Dims a;
@@ -23,6 +16,14 @@ Ref<Tensor> zeros_of(const Dims& sizes, DType dtype) {
   fill(all, nullptr);
   return y;
 }
+
+namespace {
+
+using Indices = SmallVector<Ref<Tensor>, 2>;
+
+// Where halves are added up: in float.
+DType sum_dtype(DType t, Write write) { return write == Write::Add && is_half(t) ? DType::F32 : t; }
+
 Ref<Tensor> copy_of(const Ref<Tensor>& given, DType dtype) {
   Ref<Tensor> x = pinned(given), y = empty(x->sizes, dtype);
   Dims a, b;

@@ -138,8 +138,9 @@ void run_blocks(const Scatter& job, const int64_t* offsets, int64_t rows_before,
         write_block<Kind>(job, job.to + offsets[i], job.from + i * job.from_place, inner, rows, begin, end);
     });
   }
-  // Each thread takes a range of destinations, and all indices pass it.
-  const int shares = work > 32768 ? std::min(get_num_threads(), 16) : 1;
+  // Each thread takes a range of destinations, and all indices pass it. Not for single elements: to foretell which ones
+  // are in the range costs more than to write them.
+  const int shares = work > 32768 && block >= 16 ? std::min(get_num_threads(), 16) : 1;
   int64_t span = 0;
   for (int k = 0; k < job.places.axes; ++k) span += (job.places.size[k] - 1) * job.places.stride[k];
   if (shares == 1 || span <= 0) {
@@ -186,11 +187,10 @@ bool scatter_blocks(const Scatter& given) {
 
 namespace {
 
-// to[index[j] * along + j * beside] from from[j], for destinations in [low, high) of the axis; false if an index is
-// beyond its size.
+// to[index[j] * along + j * beside] from from[j]; false if an index is beyond the axis.
 template <class Kind>
 inline bool scatter_row(char* to, const char* from, int64_t df, const char* index, int64_t di, int64_t along,
-                        int64_t beside, int64_t n, int64_t low, int64_t high, int64_t size) {
+                        int64_t beside, int64_t n, int64_t size) {
   constexpr int64_t to_item = sizeof(typename Kind::To), from_item = sizeof(typename Kind::From);
   if (di == 0 && beside != 0) {
     const int64_t at = load<int64_t>(index);
@@ -198,13 +198,12 @@ inline bool scatter_row(char* to, const char* from, int64_t df, const char* inde
     write_row<Kind>(to + at * along, beside, from, df, n);
     return true;
   }
-  const uint64_t span = uint64_t(high - low);
   bool good = true;
   auto walk = [&](auto index_step, auto from_step, auto along_step, auto beside_step) {
     for (int64_t j = 0; j < n; ++j) {
       const int64_t at = load<int64_t>(index + j * index_step);
-      if (uint64_t(at - low) < span) Kind::one(to + at * along_step + j * beside_step, from + j * from_step);
-      else good &= uint64_t(at) < uint64_t(size);
+      if (uint64_t(at) < uint64_t(size)) Kind::one(to + at * along_step + j * beside_step, from + j * from_step);
+      else good = false;
     }
   };
   using Eight = std::integral_constant<int64_t, 8>;
@@ -245,22 +244,12 @@ bool run_along(const Array& to, const Array& from, const Array& index, int axis,
     if (!fits) good.store(false, std::memory_order_relaxed);
   };
   if (axis == last) {  // rows are apart from each other
-    if (rows == 1) {
-      const int shares = inner > 32768 && size > 64 ? std::min(get_num_threads(), 16) : 1;
-      const int64_t share = (size + shares - 1) / shares;
-      parallel_for(shares, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t s = begin; s < end; ++s)
-          note(scatter_row<Kind>(to.data, from.data, from.strides[last], index.data, index.strides[last], along, 0, inner,
-                                 std::min(size, s * share), std::min(size, (s + 1) * share), size));
-      });
-      return good;
-    }
     parallel_for(rows, std::max<int64_t>(1, 16384 / inner), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row)
         note(scatter_row<Kind>(to.data + flat_offset(index.sizes, to.strides, last, row),
                                from.data + flat_offset(index.sizes, from.strides, last, row), from.strides[last],
                                index.data + flat_offset(index.sizes, index.strides, last, row), index.strides[last],
-                               along, 0, inner, 0, size, size));
+                               along, 0, inner, size));
     });
     return good;
   }
@@ -287,7 +276,7 @@ bool run_along(const Array& to, const Array& from, const Array& index, int axis,
       }
       for (int64_t i = 0; i < length; ++i)
         note(scatter_row<Kind>(target, source + i * from.strides[axis], from.strides[last],
-                               picks + i * index.strides[axis], index.strides[last], along, beside, n, 0, size, size));
+                               picks + i * index.strides[axis], index.strides[last], along, beside, n, size));
     }
   });
   return good;

@@ -100,6 +100,12 @@ void* shipped(const char* symbol) {
 #endif
 }
 
+const char* host_target() {
+  for (const char* name : kTargets)
+    if (runs_here(name)) return name;
+  return kPortable;
+}
+
 const char* shipped_target() {
   const Library& now = library();
   return now.handle ? now.target.c_str() : kPortable;

@@ -7,6 +7,8 @@ namespace thixo {
 
 // The function or constant of this name in this processor's library; nullptr if there is none, or no library.
 void* shipped(const char* symbol);
+// The best target that this processor runs, whether or not there is a library for it.
+const char* host_target();
 // "x86-64-v4", "x86-64-v3", "aarch64"; "portable" where no library serves.
 const char* shipped_target();
 // Use another target's kernels from now on; "" chooses by the processor, as at first (the environment variable

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from .target import Target
+from thixo.codegen.llvm.target import Target
 
 # What makes objects differ besides the text: goes into every key of a cache.
 PIPELINE = "inline,sroa,instcombine,simplifycfg; code at 2"

@@ -254,10 +254,10 @@ def _store_partial(
             f.store(tile.vector, f.load(tile.vector, sums[i][j]), at, tile.bytes)
     adds = f.compare("ne", "%add", 0)
     for i in range(rows):
-        with f.loop(0, "%columns") as j:
+        with f.loop(0, "%columns") as column:
             value = f.load(
-                tile.element, f.at(f.at(scratch, i * width, tile.element), j, tile.element)
+                tile.element, f.at(f.at(scratch, i * width, tile.element), column, tile.element)
             )
-            to = f.at(c_rows[i], j, tile.element)
+            to = f.at(c_rows[i], column, tile.element)
             total = f.op(f"fadd {tile.element} {f.load(tile.element, to)}, {value}")
             f.store(tile.element, f.choose(adds, tile.element, total, value), to)

@@ -158,10 +158,10 @@ def _across(source: str, to: str, width: int, most: int, name: str, target: Targ
     step = f.mul("%stride", size)
     last = f.sub("%count", 1)
     tiny = f.compare("slt", "%K", lanes)
-    with f.when(tiny), f.loop(0, "%count") as i, f.loop(0, "%K") as k:
-        at = f.at(f.at("%source", f.mul(i, step)), k, element)
+    with f.when(tiny), f.loop(0, "%count") as across, f.loop(0, "%K") as k:
+        at = f.at(f.at("%source", f.mul(across, step)), k, element)
         value = converted(f, source, to, f.load(element, at, size), 1)
-        place = f.add(f.mul(k, width), i)
+        place = f.add(f.mul(k, width), across)
         f.store(TYPES[to], value, f.at("%panel", place, TYPES[to]), BYTES[to])
     with f.unless(tiny):
         # Rows are read in runs of a few lines of the cache, which processors fetch ahead, and turned from a buffer.

@@ -179,7 +179,7 @@ def _axpys_case(dtype: str, compute: str, target: Target, rows: int) -> Function
 
     def pass_over(k: str, depth: int) -> None:
         """Add `depth` rows of B, scaled, to each row of Y."""
-        factors = []
+        factors: list[list[str]] = []
         for i in range(rows):
             factors.append([])
             for u in range(depth):

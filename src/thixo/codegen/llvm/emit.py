@@ -21,7 +21,9 @@ def suffix(type: str) -> str:
     if type.startswith("<"):
         lanes, element = type[1:-1].split(" x ")
         return f"v{lanes}{suffix(element)}"
-    return {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}.get(type, type)
+    return {"half": "f16", "bfloat": "bf16", "float": "f32", "double": "f64", "ptr": "p0"}.get(
+        type, type
+    )
 
 
 def float_bits(value: float, type: str) -> str:

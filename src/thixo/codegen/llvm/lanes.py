@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from thixo.codegen.instructions import Instruction, is_float, is_integer, is_signed, width
+from thixo.codegen.kernel import Kernel, Operand
+from thixo.codegen.llvm.emit import Function, float_bits, suffix, vector
+from thixo.codegen.llvm.target import Target
+from thixo.codegen.math.binary import written
 from thixo.errors import InternalError
-
-from ..instructions import Instruction, is_float, is_integer, is_signed, width
-from ..kernel import Kernel, Operand
-from ..math.binary import written
-from .emit import Function, float_bits, suffix, vector
-from .target import Target
 
 # Types in registers, and in memory where they differ.
 REGISTER = {"bool": "i1", "f32": "float", "f64": "double",
@@ -40,7 +39,11 @@ class Lanes:
         elif name == "bool":
             text = "true" if value else "false"
         else:
-            text = str(int(value) - (1 << width(name)) if int(value) >> (width(name) - 1) > 0 else int(value))
+            text = str(
+                int(value) - (1 << width(name))
+                if int(value) >> (width(name) - 1) > 0
+                else int(value)
+            )
         return text if self.count == 1 else f"splat ({element} {text})"
 
     # ---- arithmetic
@@ -62,7 +65,11 @@ class Lanes:
         if op == "fma":
             return self.f.intrinsic("fma", type, *values)
         if op == "neg":
-            return self.f.op(f"fneg {type} {a}" if is_float(one.type) else f"sub {type} {self.constant(0, one.type)}, {a}")
+            return self.f.op(
+                f"fneg {type} {a}"
+                if is_float(one.type)
+                else f"sub {type} {self.constant(0, one.type)}, {a}"
+            )
         if op == "abs":
             if is_float(one.type):
                 return self.f.intrinsic("fabs", type, a)
@@ -99,12 +106,15 @@ class Lanes:
             asked = f.call(f"llvm.vector.reduce.or.v{self.count}i1", "i1", (choice, condition))
         with f.when(asked):
             unusual = self._inline(one.attribute, arguments)
-            f.store(type, f.op(f"select {choice} {condition}, {type} {unusual}, {type} {usual}"), held)
+            f.store(
+                type, f.op(f"select {choice} {condition}, {type} {unusual}, {type} {usual}"), held
+            )
         return f.load(type, held)
 
     def _inline(self, kernel: Kernel, arguments: Sequence[str]) -> str:
         """A kernel of registers: its one result."""
-        body, made = kernel.body, []
+        body = kernel.body
+        made: list[str] = []
         result = ""
         for step in body:
             values = [made[a] for a in step.arguments]
@@ -131,12 +141,23 @@ class Lanes:
                           (type, "zeroinitializer"), every, *plain)  # fmt: skip
 
         def power(of: str) -> str:
-            return f.call(f"{intrinsic}getexp.{kind}", type, (type, of), (type, "zeroinitializer"), every, *plain)
+            return f.call(
+                f"{intrinsic}getexp.{kind}",
+                type,
+                (type, of),
+                (type, "zeroinitializer"),
+                every,
+                *plain,
+            )
 
         # 3 asks for 3/4 to 3/2; the exponent counts from 1 to 2
         fraction = f.call(f"{intrinsic}getmant.{kind}", type, (type, values[0]), ("i32", "3"),
                           (type, "zeroinitializer"), every, *plain)  # fmt: skip
-        return fraction if op == "mantissa" else f.op(f"fsub {type} {power(values[0])}, {power(fraction)}")
+        return (
+            fraction
+            if op == "mantissa"
+            else f.op(f"fsub {type} {power(values[0])}, {power(fraction)}")
+        )
 
     def _compare(self, op: str, type: str, a: str, b: str) -> str:
         if is_float(type):
@@ -162,7 +183,9 @@ class Lanes:
         fits = self.f.op(f"icmp ult {type} {b}, {self.constant(bits, name)}")
         choice = self.type("bool")
         if op == "shr" and is_signed(name):
-            by = self.f.op(f"select {choice} {fits}, {type} {b}, {type} {self.constant(bits - 1, name)}")
+            by = self.f.op(
+                f"select {choice} {fits}, {type} {b}, {type} {self.constant(bits - 1, name)}"
+            )
             return self.f.op(f"ashr {type} {a}, {by}")
         zero = self.constant(0, name)
         by = self.f.op(f"select {choice} {fits}, {type} {b}, {type} {zero}")
@@ -244,12 +267,18 @@ class Lanes:
 
     def _every_second(self, raw: str, type: str, count: int, first: int) -> str:
         places = ", ".join(f"i32 {i}" for i in range(first, count, 2))
-        return self.f.op(f"shufflevector {type} {raw}, {type} poison, <{count // 2} x i32> <{places}>")
+        return self.f.op(
+            f"shufflevector {type} {raw}, {type} poison, <{count // 2} x i32> <{places}>"
+        )
 
     def _widen(self, raw: str, dtype: str) -> str:
         f, type = self.f, vector(MEMORY[dtype], self.count)
         if dtype == "bool":
-            return f.op(f"icmp ne {type} {raw}, zeroinitializer" if self.count > 1 else f"icmp ne i8 {raw}, 0")
+            return f.op(
+                f"icmp ne {type} {raw}, zeroinitializer"
+                if self.count > 1
+                else f"icmp ne i8 {raw}, 0"
+            )
         if dtype == "f16" and not self.target.halves:
             return self._half_to_float(f.op(f"bitcast {type} {raw} to {vector('i16', self.count)}"))
         if dtype == "f16":
@@ -260,7 +289,9 @@ class Lanes:
             return f.op(f"bitcast {self.type('i32')} {wide} to {self.type('f32')}")
         return raw
 
-    def store(self, operand: Operand, parts: Sequence[str], pointer: str, left: str | None = None) -> None:
+    def store(
+        self, operand: Operand, parts: Sequence[str], pointer: str, left: str | None = None
+    ) -> None:
         """Write registers there, a value for each part of the elements."""
         type, count = self._memory(operand)
         align = operand.bytes // operand.parts
@@ -273,7 +304,9 @@ class Lanes:
         else:
             half = self.type(operand.register)
             places = ", ".join(f"i32 {i // 2 + (i % 2) * self.count}" for i in range(count))
-            raw = self.f.op(f"shufflevector {half} {parts[0]}, {half} {parts[1]}, <{count} x i32> <{places}>")
+            raw = self.f.op(
+                f"shufflevector {half} {parts[0]}, {half} {parts[1]}, <{count} x i32> <{places}>"
+            )
         if left is None:
             self.f.store(type, raw, pointer, align)
         else:
@@ -284,7 +317,9 @@ class Lanes:
         if dtype == "bool":
             return f.op(f"zext {self.type('bool')} {value} to {type}")
         if dtype == "f16" and not self.target.halves:
-            return f.op(f"bitcast {vector('i16', self.count)} {self._float_to_half(value)} to {type}")
+            return f.op(
+                f"bitcast {vector('i16', self.count)} {self._float_to_half(value)} to {type}"
+            )
         if dtype == "f16":
             return f.op(f"fptrunc {self.type('f32')} {value} to {type}")
         if dtype == "bf16":  # to nearest, halves to even; a NaN stays one

@@ -9,11 +9,11 @@ body checks anything, the status word (an int64 to which bits are added), then t
 
 from __future__ import annotations
 
-from ..instructions import BYTES
-from ..kernel import Kernel
-from .emit import Function, module, vector
-from .lanes import MEMORY, Lanes
-from .target import Target
+from thixo.codegen.instructions import BYTES
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.llvm.emit import Function, module, vector
+from thixo.codegen.llvm.lanes import MEMORY, Lanes
+from thixo.codegen.llvm.target import Target
 
 
 def lanes_of(kernel: Kernel, target: Target) -> int:
@@ -103,7 +103,9 @@ class _Loop:
             if one.op == "load":
                 at, part = one.attribute
                 if at not in loaded:
-                    loaded[at] = lanes.load(kernel.operands[at], f.load("ptr", self.places[at]), left)
+                    loaded[at] = lanes.load(
+                        kernel.operands[at], f.load("ptr", self.places[at]), left
+                    )
                 value = loaded[at][part]
             elif one.op == "store":
                 at, part = one.attribute

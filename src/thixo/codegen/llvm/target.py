@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import platform
 from dataclasses import dataclass
 
 from thixo import config
@@ -39,16 +38,15 @@ def _linux(machine: str) -> str:
     return f"{machine}-unknown-linux-gnu"
 
 
-X86_64_V4 = Target("x86-64-v4", _linux("x86_64"), "x86-64-v4", "-prefer-256-bit", 64, 32, True, scales=True)
+X86_64_V4 = Target(
+    "x86-64-v4", _linux("x86_64"), "x86-64-v4", "-prefer-256-bit", 64, 32, True, scales=True
+)
 X86_64_V3 = Target("x86-64-v3", _linux("x86_64"), "x86-64-v3", "", 32, 16, True)
 AARCH64 = Target("aarch64", _linux("aarch64"), "generic", "+neon", 16, 32, False)
 # Vectors that any back end can split up; what runs on a machine that none of the above describes.
 PORTABLE = Target("portable", "", "", "", 16, 16, False, halves=False)
 
 TARGETS = {t.name: t for t in (X86_64_V4, X86_64_V3, AARCH64, PORTABLE)}
-
-_V3 = {"avx2", "bmi", "bmi2", "f16c", "fma", "movbe"}
-_V4 = _V3 | {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
 
 
 def named(name: str) -> Target:
@@ -63,19 +61,6 @@ def host() -> Target:
     """The best description of this machine; the environment variable THIXO_TARGET names another one."""
     if config.target:
         return named(config.target)
-    machine = platform.machine().lower()
-    if machine in ("aarch64", "arm64"):
-        return AARCH64
-    if machine in ("x86_64", "amd64"):
-        features = _host_features()
-        if features >= _V4:
-            return X86_64_V4
-        if features >= _V3:
-            return X86_64_V3
-    return PORTABLE
+    from thixo import _core  # not there when the build makes kernels, which names its targets
 
-
-def _host_features() -> set[str]:
-    import llvmlite.binding as llvm
-
-    return {name for name, there in llvm.get_host_cpu_features().items() if there}
+    return named(_core.host_target())

@@ -34,7 +34,9 @@ class ReduceLROnPlateau(LRScheduler):
                 f"{name}: threshold_mode is {threshold_mode!r}; it must be 'rel' or 'abs'"
             )
         count = len(optimizer.param_groups)
-        self.min_lrs: list[Any] = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
+        self.min_lrs: list[Any] = (
+            list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
+        )
         if len(self.min_lrs) != count:
             raise ArgumentError(f"{name}: {len(self.min_lrs)} values of min_lr for {count} groups")
         self.optimizer = optimizer

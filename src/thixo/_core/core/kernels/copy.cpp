@@ -85,6 +85,7 @@ void copy(const Array& destination, const Array& source) {
   Nest nest;
   build_nest(nest, arrays, 2);
   if (nest.total == 0) return;
+  nest.moves = destination.dtype == source.dtype;
   run_nest(nest, find_conversion(destination.dtype, source.dtype), kLightGrain);
 }
 

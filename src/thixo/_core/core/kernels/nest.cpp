@@ -81,6 +81,7 @@ inline void build(Nest& nest, const Array* arrays, int any_count) {
   nest.ndim = 0;
   nest.count = count;
   nest.in_lines = false;
+  nest.moves = false;
   int64_t total = 1;
   for (int k = 0; k < count; ++k) {
     nest.data[k] = arrays[k].data;
@@ -213,6 +214,20 @@ void turn(int item, char* buffer, const char* source, int64_t dx, int64_t dy, in
   }
 }
 
+// A tile of a move of elements of 4 bytes, turned in registers on its way: without a buffer between.
+void move_turned(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t columns, int64_t rows) {
+  int64_t y = 0;
+  for (; y + 4 <= rows; y += 4) {
+    int64_t x = 0;
+    for (; x + 4 <= columns; x += 4)
+      turn_four(to + y * to_stride + x * 4, to_stride, from + x * from_stride + y * 4, from_stride);
+    for (; x < columns; ++x)
+      for (int64_t k = y; k < y + 4; ++k) store(to + k * to_stride + x * 4, load<uint32_t>(from + x * from_stride + k * 4));
+  }
+  for (; y < rows; ++y)
+    for (int64_t x = 0; x < columns; ++x) store(to + y * to_stride + x * 4, load<uint32_t>(from + x * from_stride + y * 4));
+}
+
 void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
   constexpr int kTurned = 3;  // operands that can be turned at once; more go the slow way
   const int count = nest.count;
@@ -224,6 +239,7 @@ void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
     const int64_t along = std::abs(nest.strides[0][k]), beside = std::abs(nest.strides[across][k]);
     if (along >= kLine && beside != 0 && beside < kLine) turned[turned_count++] = k;
   }
+  const bool moves = nest.moves && turned_count == 1 && nest.item[1] == 4 && nest.strides[0][1] == 4 && nest.strides[across][0] == 4;
   const int64_t tiles_at_once = std::max<int64_t>(1, grain / (kTile * kTile));
   parallel_for(planes * tiles_x * tiles_y, tiles_at_once, [&](int64_t begin, int64_t end) {
     alignas(64) char buffers[kTurned][kTile * kTile * 16];
@@ -247,6 +263,10 @@ void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
         }
         inner[k] = nest.strides[0][k];
         step[k] = nest.strides[across][k];
+      }
+      if (moves) {
+        move_turned(at[1], step[1], at[0], inner[0], columns, rows);
+        continue;
       }
       for (int i = 0; i < turned_count; ++i) {
         const int k = turned[i];
