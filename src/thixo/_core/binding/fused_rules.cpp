@@ -84,8 +84,8 @@ const FusedRule* find_rule(const Operator& op, uint32_t active, uint64_t needed,
   if (!known.find_rule) return nullptr;
   if (!op.fused_rules) op.fused_rules = std::make_shared<FusedRules>();
   std::deque<FusedRule>& found = op.fused_rules->found;
-  for (const FusedRule& rule : found)
-    if (fits(rule, active, needed, inputs)) return rule.usable ? &rule : nullptr;
+  for (size_t i = 0; i < found.size(); ++i)  // comparing may run Python, and others may add meanwhile
+    if (fits(found[i], active, needed, inputs)) return found[i].usable ? &found[i] : nullptr;
   if (found.size() >= kMostRules) return nullptr;
   found.push_back(make_rule(op, active, needed, inputs));
   return found.back().usable ? &found.back() : nullptr;

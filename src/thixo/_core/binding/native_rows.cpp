@@ -61,7 +61,7 @@ RowTable& table_of(const Operator& op) {
   table->type = RowType(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 5)));
   if (PyTuple_GET_ITEM(about.get(), 6) != Py_None) table->axes = Object::borrow(PyTuple_GET_ITEM(about.get(), 6));
   if (PyTuple_GET_ITEM(about.get(), 7) != Py_None) table->check = Object::borrow(PyTuple_GET_ITEM(about.get(), 7));
-  op.row_table = table;
+  if (!op.row_table) op.row_table = table;  // Python ran: another thread may have been faster, and uses its own
   return *op.row_table;
 }
 
@@ -236,11 +236,13 @@ RowLoop loop_of(RowVariant& v, RowLayout layout) {
 // Null where the kernel cannot be cut.
 const RowSplit* split_of(RowVariant& v, RowLayout layout) {
   const int at = int(layout);
-  RowSplit& split = v.split[at];
   if (!v.split_tried[at]) {
-    v.split_tried[at] = true;
+    RowSplit split;  // kept when it is whole: Python runs meanwhile, and other threads with it
     Object halves = Object::own(PyObject_CallOneArg(runtime("halves").get(), v.made.get()));
-    if (halves.get() == Py_None) return nullptr;
+    if (halves.get() == Py_None) {
+      v.split_tried[at] = true;
+      return nullptr;
+    }
     PyObject* partial = PyTuple_GET_ITEM(halves.get(), 0);
     Object operands = Object::own(PyObject_GetAttrString(partial, "operands"));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(operands.get()); ++i) {
@@ -255,8 +257,10 @@ const RowSplit* split_of(RowVariant& v, RowLayout layout) {
       split.passed[split.passed_count++] = int(PyLong_AsLong(PyTuple_GET_ITEM(passed, i)));
     split.combine = compiled(PyTuple_GET_ITEM(halves.get(), 1), RowLayout::Along);
     if (split.combine) split.partial = compiled(partial, layout);
+    if (!v.split_tried[at]) v.split[at] = split;
+    v.split_tried[at] = true;
   }
-  return split.partial ? &split : nullptr;
+  return v.split[at].partial ? &v.split[at] : nullptr;
 }
 
 bool run(Call& call, Outcomes& outcomes, Results& out) {

@@ -87,7 +87,8 @@ const Kernel* find_kernel(const Operator& op, PyObject* const* slots, DType comp
     plain = plain && (states[i] == kPromoted || states[i] == kDefault);
   }
   if (plain && op.plain[code(compute)].loop) return &op.plain[code(compute)];
-  for (const Variant& v : op.variants) {
+  for (size_t n = 0; n < op.variants.size(); ++n) {  // comparing may run Python, and others may add meanwhile
+    const Variant& v = op.variants[n];
     if (v.key != key) continue;
     bool same = true;
     for (auto& [i, value] : v.fixed) same = same && equal(value.get(), slots[i]);
@@ -97,7 +98,7 @@ const Kernel* find_kernel(const Operator& op, PyObject* const* slots, DType comp
   Variant made = make_variant(op, slots, compute, key, states);
   if (plain) op.plain[code(compute)] = made.kernel;
   op.variants.push_back(std::move(made));  // Python ran: another thread may have added one too, which does no harm
-  const Kernel& kernel = op.variants.back().kernel;
+  const Kernel& kernel = op.variants.back().kernel;  // the one just added: nothing ran since
   return kernel.loop ? &kernel : nullptr;
 }
 

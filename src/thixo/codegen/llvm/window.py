@@ -17,12 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .contract import BYTES, TYPES
-from .contract_pack import MEMORY, converted, rounded, transpose
-from .emit import Function, module, vector
-from .target import Target
-from .window_pool import max_function
-from .winograd import winograd_functions
+from thixo.codegen.llvm.contract import BYTES, TYPES
+from thixo.codegen.llvm.contract_pack import MEMORY, converted, rounded, transpose
+from thixo.codegen.llvm.emit import Function, module, vector
+from thixo.codegen.llvm.target import Target
+from thixo.codegen.llvm.window_pool import max_function
+from thixo.codegen.llvm.winograd import winograd_functions
 
 COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
 VECTORS = 4  # most across a tile

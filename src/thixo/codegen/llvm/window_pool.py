@@ -9,9 +9,9 @@ minus infinity: padding, which is minus infinity here, is never chosen.
 
 from __future__ import annotations
 
-from .contract import BYTES, TYPES
-from .emit import Function, float_bits, vector
-from .target import Target
+from thixo.codegen.llvm.contract import BYTES, TYPES
+from thixo.codegen.llvm.emit import Function, float_bits, vector
+from thixo.codegen.llvm.target import Target
 
 
 def max_function(dtype: str, target: Target) -> Function:

@@ -10,9 +10,9 @@ results) and over channels (kernel). Sixteen products of matrices lie between; t
 
 from __future__ import annotations
 
-from .contract_pack import shuffle
-from .emit import Function, float_bits, vector
-from .target import Target
+from thixo.codegen.llvm.contract_pack import shuffle
+from thixo.codegen.llvm.emit import Function, float_bits, vector
+from thixo.codegen.llvm.target import Target
 
 
 def _in_rows(f: Function, vec: str, d: list[str]) -> list[str]:
