@@ -46,6 +46,7 @@ ROOMS: list[tuple[str, ...]] = [
 
 # Imports inside functions that lead to a later room: Tensor's methods are doors to rooms built on Tensor.
 DOORS = {
+    ("codegen", "capture"): "the build compiles what operators and their gradient rules need",
     ("ops", "runtime"): "the core asks for kernels of operators",
     ("ops", "capture"): "the core asks for kernels of gradient rules",
     ("tensor", "autograd"): "x.backward(), hooks",
