@@ -1,15 +1,21 @@
-"""python -m bench eager [--target 4] [--rounds 40] [--keep NAME]"""
+"""python -m bench {eager,matmul,conv,moves,rows} [options]: one suite beside its peers; `--help` after its name."""
 
 import argparse
+import importlib
 import sys
 
 from bench import eager, report
 
+SUITES = ("eager", "matmul", "conv", "moves", "rows")
+
 
 def main() -> int:
     """Run a suite, print its table, keep its results; exit 1 if a target was missed."""
+    if len(sys.argv) > 1 and sys.argv[1] in SUITES[1:]:
+        suite = importlib.import_module(f"bench.{sys.argv.pop(1)}")
+        return int(suite.main() or 0)
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("suite", choices=["eager"])
+    parser.add_argument("suite", choices=SUITES)
     parser.add_argument("--target", type=float, default=4.0, help="times faster than the peer")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--keep", default="eager", help="name of the file in bench/results")
