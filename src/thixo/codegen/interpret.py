@@ -13,6 +13,7 @@ import numpy as np
 
 from thixo.codegen.instructions import FUNCTIONS, is_float
 from thixo.codegen.kernel import Kernel
+from thixo.errors import InternalError
 
 NUMPY = {"bool": np.dtype(bool), "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16),
          "f32": np.dtype(np.float32), "f64": np.dtype(np.float64), "c64": np.dtype(np.complex64),
@@ -136,7 +137,7 @@ def evaluate(op: str, type: str, arguments: Sequence[Array]) -> Array:
             return np.ascontiguousarray(a).view(dtype).reshape(np.shape(a))
     if op in FUNCTIONS:
         return _FUNCTIONS[op](*arguments)
-    raise NotImplementedError(op)
+    raise InternalError(f"kernel: the interpreter has no instruction {op}")
 
 
 def _parts(a: Array) -> tuple[Array, Array]:

@@ -42,7 +42,7 @@ def lower_pointwise(
             values.append(None)
         elif argument is TENSOR:
             dtype = others.get(parameter.name, compute)
-            values.append(_load(builder, operands, Operand(dtype)))
+            values.append(load_operand(builder, operands, Operand(dtype)))
         else:
             values.append(argument)
     for at in numbers:
@@ -50,7 +50,7 @@ def lower_pointwise(
             raise NotLowered(
                 "a number beside integers: whether it fits is known only when it is there"
             )
-        values[at] = _load(builder, operands, Operand("f64", "one"))
+        values[at] = load_operand(builder, operands, Operand("f64", "one"))
         values[at].weak = True
     result = declaration.scalar(k, *values)
     dtype = {"bool": "bool", "real": REAL.get(compute, compute)}.get(declaration.result, compute)
@@ -58,7 +58,8 @@ def lower_pointwise(
     return Kernel(tuple(operands), tuple(builder.instructions))
 
 
-def _load(builder: Builder, operands: list[Operand], operand: Operand) -> Any:
+def load_operand(builder: Builder, operands: list[Operand], operand: Operand) -> Any:
+    """Take one more operand; its element, as a value or a pair."""
     at = len(operands)
     operands.append(operand)
     parts = [builder.load(at, operand.register, p) for p in range(operand.parts)]

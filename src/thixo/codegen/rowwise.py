@@ -21,6 +21,7 @@ from typing import Any
 from thixo.codegen.builder import Builder, NotLowered, Value
 from thixo.codegen.instructions import is_float
 from thixo.codegen.kernel import Kernel, Operand
+from thixo.codegen.lower import load_operand
 from thixo.codegen.scalars import KernelScalars, Pair, Scalar
 
 NUMBER = "number"  # stands for an argument that is a number, passed when the kernel runs
@@ -125,12 +126,12 @@ def lower_rows(declaration: Any, arguments: Sequence[Any], results: Sequence[str
     values: list[Any] = []
     for argument in arguments:
         if isinstance(argument, list):
-            values.append(_load(builder, operands, Operand(*argument)))
+            values.append(load_operand(builder, operands, Operand(*argument)))
         else:
             values.append(argument)
     for at, argument in enumerate(arguments):
         if argument == NUMBER:
-            values[at] = _load(builder, operands, Operand("f64", "one"))
+            values[at] = load_operand(builder, operands, Operand("f64", "one"))
             values[at].weak = True
     made = declaration.rows(RowScalars(builder, operands), *values)
     made = made if isinstance(made, tuple) else (made,)
@@ -159,13 +160,6 @@ def _varying(builder: Builder, operands: list[Operand]) -> list[bool]:
         else:
             found.append(one.op != "reduce" and any(found[a] for a in one.arguments))
     return found
-
-
-def _load(builder: Builder, operands: list[Operand], operand: Operand) -> Any:
-    at = len(operands)
-    operands.append(operand)
-    parts = [builder.load(at, operand.register, p) for p in range(operand.parts)]
-    return Pair(*parts) if operand.parts == 2 else parts[0]
 
 
 def _store(builder: Builder, operands: list[Operand], operand: Operand, value: Any) -> None:
