@@ -1,12 +1,10 @@
 #include "conv_kernels.h"
 
-#include <atomic>
 #include <cmath>
-#include <mutex>
 #include <string>
 
 #include "kernels/types.h"
-#include "shipped.h"
+#include "shipped_table.h"
 
 namespace thixo {
 
@@ -128,13 +126,7 @@ ConvKernels load(DType dtype) {
   return fast;
 }
 
-struct Loaded {
-  int generation;
-  ConvKernels kernels[4];
-};
-
-std::mutex mutex;
-std::atomic<const Loaded*> current{nullptr};  // replaced when the target changes, never freed
+ShippedTable<ConvKernels> table;
 
 }  // namespace
 
@@ -147,18 +139,6 @@ ConvKernels portable_conv_kernels(DType dtype) {
   }
 }
 
-const ConvKernels& conv_kernels(DType dtype) {
-  const Loaded* now = current.load(std::memory_order_acquire);
-  if (!now || now->generation != shipped_generation()) {
-    const std::lock_guard lock(mutex);
-    now = current.load(std::memory_order_relaxed);
-    if (!now || now->generation != shipped_generation()) {
-      auto* fresh = new Loaded{shipped_generation(), {load(DType::F16), load(DType::BF16), load(DType::F32), load(DType::F64)}};
-      current.store(fresh, std::memory_order_release);
-      now = fresh;
-    }
-  }
-  return now->kernels[code(dtype) - code(DType::F16)];
-}
+const ConvKernels& conv_kernels(DType dtype) { return table.of(dtype, load); }
 
 }  // namespace thixo

@@ -1,11 +1,10 @@
 #include "gemm_kernels.h"
 
 #include <atomic>
-#include <mutex>
 #include <string>
 
 #include "cpu.h"
-#include "shipped.h"
+#include "shipped_table.h"
 
 namespace thixo {
 
@@ -106,34 +105,14 @@ GemmKernels load(DType dtype) {
   return fast;
 }
 
-struct Loaded {
-  int generation;
-  GemmKernels kernels[4];
-};
-
-std::mutex mutex;
-std::atomic<const Loaded*> current{nullptr};  // replaced when the target changes, never freed
+ShippedTable<GemmKernels> table;
 
 }  // namespace
 
 void set_bfloat_way(BFloatWay way) {
-  const std::lock_guard lock(mutex);
-  chosen_way.store(way);
-  current.store(nullptr, std::memory_order_release);
+  table.forget([&] { chosen_way.store(way); });
 }
 
-const GemmKernels& gemm_kernels(DType dtype) {
-  const Loaded* now = current.load(std::memory_order_acquire);
-  if (!now || now->generation != shipped_generation()) {
-    const std::lock_guard lock(mutex);
-    now = current.load(std::memory_order_relaxed);
-    if (!now || now->generation != shipped_generation()) {
-      auto* fresh = new Loaded{shipped_generation(), {load(DType::F16), load(DType::BF16), load(DType::F32), load(DType::F64)}};
-      current.store(fresh, std::memory_order_release);
-      now = fresh;
-    }
-  }
-  return now->kernels[code(dtype) - code(DType::F16)];
-}
+const GemmKernels& gemm_kernels(DType dtype) { return table.of(dtype, load); }
 
 }  // namespace thixo
