@@ -6,6 +6,7 @@ and masks pick elements of that view: the axes they stand on are moved to the fr
 No operator makes negative strides: a slice with a negative step is one with a positive step, and a flip, which copies.
 """
 
+import functools
 import operator
 from typing import Any, NamedTuple
 
@@ -87,7 +88,8 @@ def write(found: Picks, value: Tensor) -> None:
         return
     order, tensors, axes, back = arrangement(found)
     target = in_order(found.view, order)
-    tx.index_set_(target, tensors, to_front(value, target, tensors, back), False, axes)
+    write = shown_as("index_set_", "setitem")
+    write(target, tensors, to_front(value, target, tensors, back), False, axes)
 
 
 def index_put(x: Tensor, indices: Any, values: Tensor, accumulate: bool) -> Tensor:
@@ -332,10 +334,16 @@ def in_order(x: Tensor, order: tuple[int, ...]) -> Tensor:
     return x if order == tuple(range(len(order))) else tx.permute(x, order)
 
 
+@functools.cache
+def shown_as(operator: str, name: str) -> Any:
+    """An operator under the name that its messages say: brackets have none of its own."""
+    return getattr(tx, operator).renamed(name)
+
+
 def pick(found: Picks) -> Tensor:
     """The elements that the index tensors name."""
     order, tensors, axes, back = arrangement(found)
-    y = tx.index_get(in_order(found.view, order), tensors, axes)
+    y = shown_as("index_get", "index")(in_order(found.view, order), tensors, axes)
     new = y.ndim - (len(order) - len(tensors))  # axes that the index tensors bring
     if back == 0:
         return y

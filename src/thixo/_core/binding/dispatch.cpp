@@ -310,6 +310,15 @@ PyObject* operator_named(const char* full_name) {
   return op;
 }
 
+PyObject* operator_shown_as(const char* full_name, const char* shown) {
+  static std::unordered_map<std::string, PyObject*> cache;
+  auto found = cache.find(full_name);
+  if (found != cache.end()) return found->second;
+  PyObject* op = PyObject_CallMethod(operator_named(full_name), "renamed", "s", shown);
+  if (!op) throw PythonError();
+  return cache.emplace(full_name, op).first->second;
+}
+
 Ref<Tensor> call_operator(const char* full_name, std::initializer_list<PyObject*> args) {
   Object value = Object::own(PyObject_Vectorcall(operator_named(full_name), args.begin(), args.size(), nullptr));
   if (!is_tensor(value.get())) raise(ErrorKind::Internal, std::string(full_name) + ": did not return a Tensor");

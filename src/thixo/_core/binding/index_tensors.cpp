@@ -109,7 +109,7 @@ Object recorded_get(PyObject* self, PyObject* index) {
   static PyObject* first_axis = Py_BuildValue("(i)", 0);
   Object indices = one_tuple(index);
   PyObject* args[3] = {self, indices.get(), first_axis};
-  return Object::own(PyObject_Vectorcall(operator_named("index_get"), args, 3, nullptr));
+  return Object::own(PyObject_Vectorcall(operator_shown_as("index_get", "index"), args, 3, nullptr));
 }
 
 bool in_range(const Tensor& index, int64_t size) {
@@ -207,7 +207,8 @@ bool write_by_index(PyObject* self, PyObject* index, PyObject* value) {
   if (!given) return false;
   static PyObject* first_axis = Py_BuildValue("(i)", 0);
   Object wrapped = Object::own(wrap(picked)), indices = one_tuple(wrapped.get());
-  called("index_set_", {self, indices.get(), given.get(), Py_False, first_axis});
+  PyObject* args[5] = {self, indices.get(), given.get(), Py_False, first_axis};
+  Object::own(PyObject_Vectorcall(operator_shown_as("index_set_", "setitem"), args, 5, nullptr));
   return true;
 }
 

@@ -115,6 +115,7 @@ PyObject* call_binary(PyObject* op, PyObject* a, PyObject* b);
 
 // Call an operator of the table from native code.
 PyObject* operator_named(const char* full_name);  // borrowed, cached
+PyObject* operator_shown_as(const char* full_name, const char* shown);  // the same, under the name its messages say
 Ref<Tensor> call_operator(const char* full_name, std::initializer_list<PyObject*> args);
 
 // ---- evaluation without the tape
