@@ -4,6 +4,7 @@ An absolute time means nothing on a shared machine; the ratio of neighbours in t
 """
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -55,6 +56,16 @@ def calibrate(action: Action, seconds: float) -> int:
         count *= 4
 
 
+# After a call PyTorch's threads (libgomp) spin and hold their cores: so long a side waits before its turn.
+SETTLE_SECONDS = 0.02
+
+
+def threads_in_use() -> int:
+    """How many threads Thixo's kernels have now; 1 where it is not loaded."""
+    thixo = sys.modules.get("thixo")
+    return thixo.get_num_threads() if thixo else 1
+
+
 def compare(
     case: str,
     ours: Action,
@@ -64,18 +75,33 @@ def compare(
     rounds: int = 40,
     seconds: float = 0.01,
 ) -> Ratio:
-    """Time both sides in turn, `rounds` times, about `seconds` each."""
+    """Time both sides in turn, `rounds` times, about `seconds` each.
+
+    Each turn begins with a call that is not timed, so that caches and threads are this side's own; with more
+    than one thread also with a pause, in which the other side's threads go to sleep.
+    """
     empty = lambda: None  # noqa: E731  (the loop and the call cost both sides the same)
-    ours(), peer()
-    n_ours, n_peer = calibrate(ours, seconds), calibrate(peer, seconds)
+    pause = SETTLE_SECONDS if threads_in_use() > 1 else 0.0
+    counts = []
+    for action in (ours, peer):
+        time.sleep(pause)
+        action()
+        counts.append(calibrate(action, seconds))
     overhead = min(repeat(empty, 10_000) for _ in range(5))
-    a, b = [], []
+    a: list[float] = []
+    b: list[float] = []
+    sides = ((ours, counts[0], a), (peer, counts[1], b))
     for i in range(rounds):
-        first, second = ((ours, n_ours, a), (peer, n_peer, b))[:: 1 if i % 2 else -1]
-        for action, count, kept in (first, second):
+        for action, count, kept in sides[:: 1 if i % 2 else -1]:
+            if pause:
+                time.sleep(pause)
+            action()
             kept.append(max(repeat(action, count) - overhead, 1e-9))
-    ratios = sorted(y / x for x, y in zip(a, b, strict=True))
-    low, mid, high = statistics.quantiles(ratios, n=4)
-    return Ratio(
-        case, mid, low, high, statistics.median(a) * 1e6, statistics.median(b) * 1e6, rounds, target
-    )
+    return ratio_of(case, a, b, target)
+
+
+def ratio_of(case: str, ours: list[float], peer: list[float], target: float | None = None) -> Ratio:
+    """The ratio from seconds of both sides, neighbours in time at equal places."""
+    low, mid, high = statistics.quantiles([y / x for x, y in zip(ours, peer, strict=True)], n=4)
+    medians = statistics.median(ours) * 1e6, statistics.median(peer) * 1e6
+    return Ratio(case, mid, low, high, *medians, len(ours), target)

@@ -33,19 +33,27 @@ def show(title: str, rows: Sequence[Ratio]) -> None:
     Console(width=110).print(table)
 
 
-def keep(name: str, rows: Sequence[Ratio], packages: Sequence[str]) -> Path:
+def keep(name: str, rows: Sequence[Ratio], packages: Sequence[str], **more: object) -> Path:
     """Write the ratios with what they were measured on."""
+    return write(name, {**facts(packages), **more, "rows": [r.as_dict() for r in rows]})
+
+
+def write(name: str, content: dict[str, object]) -> Path:
+    """Write a file of results."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    facts = {
+    path.write_text(json.dumps(content, indent=1) + "\n")
+    return path
+
+
+def facts(packages: Sequence[str]) -> dict[str, object]:
+    """What was run, and on what."""
+    return {
         "command": "python -m bench " + " ".join(sys.argv[1:]),
         "cpu": _cpu(),
         "python": platform.python_version(),
         "versions": {p: import_module(p).__version__ for p in packages},
-        "rows": [r.as_dict() for r in rows],
     }
-    path.write_text(json.dumps(facts, indent=1) + "\n")
-    return path
 
 
 def _cpu() -> str:
