@@ -6,6 +6,7 @@ import sys
 SUITES = {
     "eager": "overhead of a call on small tensors, and of the import",
     "large": "large arrays, family by family",
+    "first_use": "the first step in a fresh process, with an empty and a warm cache",
     "matmul": "products of matrices, also against the machine's peak and oneDNN",
     "conv": "convolutions and pooling, each gradient alone",
     "moves": "operators that move, sort and scan data",
