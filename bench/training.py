@@ -7,6 +7,7 @@ shared/design/performance.md each has a case with batch and width drawn from a s
 """
 
 import argparse
+import itertools
 import random
 import statistics
 import sys
@@ -60,16 +61,14 @@ def mlp(batch: int, widths: tuple[int, ...]) -> Make:
     def make(library: Any) -> Step:
         nn, draw = library.nn, np.random.default_rng(1)
         layers: list[Any] = []
-        for i, o in zip(widths, widths[1:], strict=False):
+        for i, o in itertools.pairwise(widths):
             layers += [nn.Linear(i, o), nn.ReLU()]
         model = nn.Sequential(*layers[:-1])
         _set_parameters(model, library)
         x = library.tensor(_normal(draw, batch, widths[0]))
         y = library.tensor(draw.integers(0, widths[-1], batch))
         optimizer = library.optim.Adam(model.parameters(), 1e-3)
-        return _trained(
-            library, model, optimizer, lambda: nn.functional.cross_entropy(model(x), y)
-        )
+        return _trained(library, model, optimizer, lambda: nn.functional.cross_entropy(model(x), y))
 
     return make
 
@@ -106,9 +105,7 @@ def resnet(batch: int, widths: tuple[int, ...], blocks: int = 2) -> Make:
         x = library.tensor(_normal(draw, batch, 3, 32, 32))
         y = library.tensor(draw.integers(0, 10, batch))
         optimizer = library.optim.SGD(model.parameters(), 0.01, momentum=0.9)
-        return _trained(
-            library, model, optimizer, lambda: nn.functional.cross_entropy(model(x), y)
-        )
+        return _trained(library, model, optimizer, lambda: nn.functional.cross_entropy(model(x), y))
 
     return make
 

@@ -25,6 +25,11 @@ class _FirstSecond(NamedTuple):
     first: Tensor
     second: Tensor
 
+class _G_gatesG_first_hG_first_c(NamedTuple):
+    g_gates: Tensor
+    g_first_h: Tensor
+    g_first_c: Tensor
+
 class _HistBin_edges(NamedTuple):
     hist: Tensor
     bin_edges: Tensor
@@ -122,6 +127,13 @@ class _ValuesInverse_indicesCounts(NamedTuple):
 class _VarMean(NamedTuple):
     var: Tensor
     mean: Tensor
+
+class _YLast_hLast_cGatesCells(NamedTuple):
+    y: Tensor
+    last_h: Tensor
+    last_c: Tensor
+    gates: Tensor
+    cells: Tensor
 
 class _YLse(NamedTuple):
     y: Tensor

@@ -23,7 +23,7 @@ from thixo.errors import ThixoError
 from thixo.ops.base import TABLE, gradient_rules
 from thixo.ops.samples import Maker
 from thixo.ops.signature import REQUIRED
-from thixo.runtime import rows
+from thixo.runtime import recurrent, rows
 from thixo.runtime.kernels import llvm_text, symbol
 from thixo.tensor import tensor
 
@@ -124,6 +124,7 @@ def kernels() -> Iterator[Kernel]:
         for dtype in GRADIENT_DTYPES:
             if dtype in claimed:
                 yield from _backward(declaration, dtype)
+    yield from recurrent.kernels()
 
 
 def _forward(declaration: Any, dtype: str) -> Iterator[Kernel]:

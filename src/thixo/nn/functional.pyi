@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 
-from thixo._core._native import Generator as Generator, Tensor as Tensor, _ValuesIndices, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
+from thixo._core._native import Generator as Generator, Tensor as Tensor, _G_gatesG_first_hG_first_c, _ValuesIndices, _YLast_hLast_cGatesCells, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
 from thixo.device import device as Device
 from thixo.dtype import DType as DType
 
@@ -197,6 +197,10 @@ def lp_pool2d(input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_in
     """The p-norm of each window of an image."""
 def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, ceil_mode: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The p-norm of each window of a volume."""
+def lstm_layer(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = None, bias_hh: Tensor | None = None, reverse: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _YLast_hLast_cGatesCells:
+    """One layer of long short-term memory in one direction: outputs, last state, and what its gradient needs."""
+def lstm_layer_backward(g_y: Tensor, g_h: Tensor, g_c: Tensor, c: Tensor, weight_hh: Tensor, gates: Tensor, cells: Tensor, reverse: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _G_gatesG_first_hG_first_c:
+    """Back through time: gradients of what goes into the gates of `lstm_layer`, and of its first state."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', *, out: Tensor | None = None) -> Tensor:
     """What input1 lacks to be above input2 by the margin (below it, where target is -1)."""
 @overload

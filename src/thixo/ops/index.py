@@ -461,6 +461,8 @@ OPERATORS: dict[str, str] = {
     "nn.functional.lp_pool1d": "average_pooling",
     "nn.functional.lp_pool2d": "average_pooling",
     "nn.functional.lp_pool3d": "average_pooling",
+    "nn.functional.lstm_layer": "recurrent",
+    "nn.functional.lstm_layer_backward": "recurrent",
     "nn.functional.margin_ranking_loss": "margin_losses",
     "nn.functional.max_pool1d": "pooling",
     "nn.functional.max_pool1d_with_indices": "pooling",

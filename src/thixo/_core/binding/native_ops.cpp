@@ -263,6 +263,7 @@ NativeCall find_native(const std::string& name) {
   if (NativeCall product = find_native_product(name)) return product;
   if (NativeCall move = find_native_move(name)) return move;
   if (NativeCall window = find_native_window(name)) return window;
+  if (NativeCall recurrent = find_native_recurrent(name)) return recurrent;
   return find_native_creation(name);
 }
 

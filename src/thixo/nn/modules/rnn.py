@@ -145,6 +145,10 @@ class RNNBase(Module):
         bias_hh = getattr(self, f"bias_hh_{name}") if self.bias else None
         weight_hh = getattr(self, f"weight_hh_{name}")
         project = getattr(self, f"weight_hr_{name}") if self.proj_size else None
+        if self.mode == "LSTM" and project is None:
+            weight_ih = getattr(self, f"weight_ih_{name}")
+            y, h, c, *_ = F.lstm_layer(x, *state, weight_ih, weight_hh, bias_ih, bias_hh, reverse)
+            return y, (h, c)
         shares = F.linear(x, getattr(self, f"weight_ih_{name}"), bias_ih)  # of all times at once
         outputs = []
         times = list(shares.unbind(0))
