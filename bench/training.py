@@ -9,20 +9,17 @@ shared/design/performance.md each has a case with batch and width drawn from a s
 import argparse
 import itertools
 import random
-import statistics
 import sys
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
 from bench import report
-from bench.measure import Ratio
+from bench.measure import Ratio, compare
 
 Step = Callable[[], Any]  # one step of training; gives the loss
 Make = Callable[[Any], Step]
-PAUSE = 0.02  # after a call torch's threads spin for a while and hold their cores
 
 
 def _normal(draw: np.random.Generator, *shape: int, scale: float = 1.0) -> np.ndarray:
@@ -251,28 +248,6 @@ def _agree(name: str, ours: Step, peer: Step) -> None:
             raise SystemExit(f"{name}: step {i} gives {a} here and {b} there")
 
 
-def measure(name: str, ours: Step, peer: Step, rounds: int, pause: float) -> Ratio:
-    """Both in turn; before each timed block one call that is not timed, and a pause where threads spin."""
-    taken: dict[Step, list[float]] = {ours: [], peer: []}
-    count = {ours: 1, peer: 1}
-    for side in (ours, peer):
-        start = time.perf_counter()
-        side()
-        count[side] = max(1, int(0.02 / (time.perf_counter() - start)))
-    for i in range(rounds):
-        for side in (ours, peer)[:: 1 if i % 2 else -1]:
-            time.sleep(pause)
-            side()
-            start = time.perf_counter()
-            for _ in range(count[side]):
-                side()
-            taken[side].append((time.perf_counter() - start) / count[side])
-    a, b = taken[ours], taken[peer]
-    low, mid, high = statistics.quantiles([y / x for x, y in zip(a, b, strict=True)], n=4)
-    us = statistics.median(a) * 1e6, statistics.median(b) * 1e6
-    return Ratio(name, mid, low, high, *us, rounds, 1.1)
-
-
 def run(threads: int, rounds: int, only: str, seed: int) -> list[Ratio]:
     """All cases with so many threads on both sides."""
     import torch
@@ -287,7 +262,9 @@ def run(threads: int, rounds: int, only: str, seed: int) -> list[Ratio]:
             continue
         ours, peer = make(thixo), make(torch)
         _agree(name, ours, peer)
-        row = measure(f"{name}, {threads} threads", ours, peer, rounds, PAUSE * (threads > 1))
+        row = compare(
+            f"{name}, {threads} threads", ours, peer, target=1.1, rounds=rounds, seconds=0.02
+        )
         print(f"{row.case}: {row.median:.2f} ({row.lower:.2f} - {row.upper:.2f}), "
               f"ours {row.ours_us / 1e3:.2f} ms, torch {row.peer_us / 1e3:.2f} ms", flush=True)  # fmt: skip
         rows.append(row)

@@ -147,7 +147,8 @@ class RNNBase(Module):
         project = getattr(self, f"weight_hr_{name}") if self.proj_size else None
         if self.mode == "LSTM" and project is None:
             weight_ih = getattr(self, f"weight_ih_{name}")
-            y, h, c, *_ = F.lstm_layer(x, *state, weight_ih, weight_hh, bias_ih, bias_hh, reverse)
+            h, c = state
+            y, h, c, *_ = F.lstm_layer(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh, reverse)
             return y, (h, c)
         shares = F.linear(x, getattr(self, f"weight_ih_{name}"), bias_ih)  # of all times at once
         outputs = []
