@@ -7,6 +7,7 @@ SUITES = {
     "eager": "overhead of a call on small tensors, and of the import",
     "large": "large arrays, family by family",
     "first_use": "the first step in a fresh process, with an empty and a warm cache",
+    "peers": "the cases of the peers' suite, alternating with Thixo's side of them",
     "matmul": "products of matrices, also against the machine's peak and oneDNN",
     "conv": "convolutions and pooling, each gradient alone",
     "moves": "operators that move, sort and scan data",

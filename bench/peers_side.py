@@ -1,0 +1,47 @@
+"""Thixo as one more peer of the peers' suite: python bench/peers_side.py SUITE --peer thixo --case CASE ...
+
+The suite's models are written for any library; its class for PyTorch says which function each part is. Thixo has the
+same names, so here that class is given another module. What runs, how it is timed and what is printed stay the suite's.
+"""
+
+import importlib.util
+import sys
+from typing import Any
+
+
+def load(path: str) -> Any:
+    """The suite as a module."""
+    spec = importlib.util.spec_from_file_location("peers_suite", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is no Python file")
+    suite = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(suite)
+    return suite
+
+
+def add_thixo(suite: Any) -> None:
+    """Enter Thixo, with plain eager code, in the suite's table of peers."""
+
+    class Thixo(suite.Torch):
+        """thixo: eager"""
+
+        def __init__(self, peer: str, threads: int) -> None:
+            import thixo
+
+            functional = thixo.nn.functional
+            self.t, self.F, self.peer = thixo, functional, peer
+            thixo.set_num_threads(threads)
+            self.compiled = self.cl = False
+            self.mode = None
+            self.relu, self.gelu = functional.relu, functional.gelu
+            self.tanh, self.sigmoid, self.mm = thixo.tanh, thixo.sigmoid, thixo.mm
+            self.linear = self.linear_t = functional.linear
+            self.version = thixo.__version__
+
+    suite.PEERS["thixo"] = Thixo
+
+
+if __name__ == "__main__":
+    suite = load(sys.argv.pop(1))
+    add_thixo(suite)
+    suite.main()
