@@ -37,7 +37,7 @@ e = _math.e
 newaxis = None
 
 _PACKAGES = frozenset(
-    "array_api autograd config data errors fft graph jit linalg masked nn ops optim random signal "
+    "array_api autograd config data errors fft graph jit linalg masked nn ops optim profiler random signal "
     "special testing utils".split()
 )
 
@@ -58,6 +58,8 @@ _HOMES = {
         "thixo.typed": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
         "HalfTensor IntTensor LongTensor ShortTensor",
         "thixo.threads": "get_num_threads set_num_threads",
+        "thixo.determinism": "are_deterministic_algorithms_enabled "
+        "is_deterministic_algorithms_warn_only_enabled use_deterministic_algorithms",
     }.items()
     for name in names.split()
 }

@@ -24,6 +24,7 @@ from thixo import masked as masked
 from thixo import nn as nn
 from thixo import ops as ops
 from thixo import optim as optim
+from thixo import profiler as profiler
 from thixo import random as random
 from thixo import signal as signal
 from thixo import special as special
@@ -36,6 +37,9 @@ from thixo.autograd import is_grad_enabled as is_grad_enabled
 from thixo.autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from thixo.autograd import no_grad as no_grad
 from thixo.autograd import set_grad_enabled as set_grad_enabled
+from thixo.determinism import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
+from thixo.determinism import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
+from thixo.determinism import use_deterministic_algorithms as use_deterministic_algorithms
 from thixo.device import device as device
 from thixo.dtype import can_cast as can_cast
 from thixo.dtype import DType as dtype

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "operator.h"
+#include "profiling.h"
 
 namespace thixo {
 
@@ -186,6 +186,7 @@ static PyObject* leaves(const Operator& op, PyObject* const* args, Results& resu
 
 static PyObject* call(const Operator& op, Slots& slots) {
   PyObject* const* args = slots.items.data();
+  ProfiledCall profiled(op, args);
   if (op.kind == OpKind::Composite) {
     Results same;
     if (op.native && !meets_symbols(op, args) && op.native(op, args, same)) {

@@ -2,7 +2,7 @@
 // ops/getitem.py.
 #include "index.h"
 
-#include "operator.h"
+#include "profiling.h"
 
 namespace thixo {
 
@@ -103,6 +103,7 @@ PyObject* recorded_view(PyObject* self, const Tensor& t, PyObject* index) {
 
 PyObject* subscript(PyObject* self, PyObject* index) {
   return guarded([&]() -> PyObject* {
+    ProfiledCall profiled("getitem", self);
     Ref<Tensor> t = ref_of(self);
     bool recorded = modes.grad && is_tracked(*t);
     Ref<Tensor> view;
@@ -124,6 +125,7 @@ PyObject* subscript(PyObject* self, PyObject* index) {
 
 int assign_subscript(PyObject* self, PyObject* index, PyObject* value) {
   PyObject* r = guarded([&]() -> PyObject* {
+    ProfiledCall profiled("setitem", self);
     if (!value) raise(ErrorKind::Argument, "elements of a tensor cannot be deleted");
     if (write_by_index(self, index, value)) return Py_NewRef(Py_None);
     return PyObject_CallFunctionObjArgs(known.setitem, self, index, value, nullptr);

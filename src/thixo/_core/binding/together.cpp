@@ -1,6 +1,6 @@
 // One kernel over many groups of tensors at once: the step of an optimizer.
 #include "../core/thread_pool.h"
-#include "operator.h"
+#include "profiling.h"
 
 namespace thixo {
 
@@ -22,6 +22,7 @@ struct Chunk {
 // (address, elements a thread takes at a time, places of written tensors, list of tuples of tensors, numbers)
 PyObject* run_together(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
+    ProfiledCall profiled("optim.fused_step", Py_None);
     unsigned long long address;
     long long grain;
     PyObject *written, *lists, *numbers;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "profiler.h"
+
 namespace thixo {
 
 namespace {
@@ -226,6 +228,8 @@ std::vector<Ref<Tensor>> run_backward(const std::vector<Ref<Tensor>>& roots,
       if (node->edges[i].node) leads = tasks.items()[tasks.find(node->edges[i].node.get())].wanted;
     if (!inputs.empty() && !leads && !is_leaf_target) runs = false;
     bool plain = !options.create_graph && !modes.anomaly && !node->node_hooks;
+    ProfilerScope profiled;
+    if (is_profiling() && runs) [[unlikely]] profiled.begin(node->name(), EventKind::Backward);
     if (runs && plain && node->is_part()) {
       Edge& e = node->edges[0];
       Task& t = tasks.items()[tasks.find(e.node.get())];

@@ -1,0 +1,123 @@
+#include "profiler.h"
+
+#include <chrono>
+#include <mutex>
+
+#include "allocator.h"
+
+namespace thixo {
+
+std::atomic<uint32_t> profiling{0};
+
+namespace {
+
+// The events of one thread. It outlives its thread, so that what a thread did is not lost with it.
+struct Buffer {
+  std::mutex lock;  // its own thread writes, the one that stops the profiler reads
+  uint64_t session = 0;
+  uint32_t thread = 0;
+  std::vector<ProfilerEvent> events;
+};
+
+struct State {
+  std::mutex lock;
+  uint64_t session = 0;  // of the profiler that runs, or ran last
+  uint32_t threads = 0;
+  std::vector<std::shared_ptr<Buffer>> buffers;
+};
+
+State& state() {
+  static State* made = new State;  // never destroyed: threads may end after main
+  return *made;
+}
+
+std::atomic<uint64_t> current_session{0};
+thread_local std::shared_ptr<Buffer> own_buffer;
+thread_local int backward_depth = 0;
+
+Buffer& buffer_of(uint64_t session) {
+  if (!own_buffer || own_buffer->session != session) {
+    auto made = std::make_shared<Buffer>();
+    State& all = state();
+    std::lock_guard hold(all.lock);
+    made->session = session;
+    made->thread = all.threads++;
+    if (all.session == session) all.buffers.push_back(made);
+    own_buffer = made;
+  }
+  return *own_buffer;
+}
+
+int64_t now() {
+  using namespace std::chrono;
+  return duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+bool start_profiler(uint32_t flags) {
+  State& all = state();
+  std::lock_guard hold(all.lock);
+  if (is_profiling()) return false;
+  all.buffers.clear();
+  all.threads = 0;
+  current_session = ++all.session;
+  profiling = flags | kProfilerOn;
+  return true;
+}
+
+std::vector<ProfilerEvent> stop_profiler() {
+  State& all = state();
+  std::lock_guard hold(all.lock);
+  profiling = 0;
+  std::vector<ProfilerEvent> events;
+  for (auto& buffer : all.buffers) {
+    std::lock_guard writing(buffer->lock);
+    for (auto& event : buffer->events) events.push_back(std::move(event));
+    buffer->events.clear();
+    buffer->session = 0;  // what ends from now on is not this profiler's
+  }
+  all.buffers.clear();
+  return events;
+}
+
+struct ProfilerScope::Open {
+  ProfilerEvent event;
+  uint64_t session;
+  bool measures_memory;
+};
+
+void ProfilerScope::begin(std::string name, EventKind kind, std::vector<std::vector<int64_t>> shapes) {
+  uint32_t flags = profiling;
+  if (!flags) return;
+  open_ = new Open{};
+  open_->session = current_session;
+  open_->measures_memory = flags & kProfilerMemory;
+  ProfilerEvent& event = open_->event;
+  event.name = std::move(name);
+  event.kind = kind;
+  event.shapes = std::move(shapes);
+  event.in_backward = backward_depth > 0 || kind == EventKind::Backward;
+  if (kind == EventKind::Backward) ++backward_depth;
+  if (open_->measures_memory) event.bytes = -allocator_stats().in_use;
+  event.start = now();
+}
+
+void ProfilerScope::close() noexcept {
+  std::unique_ptr<Open> open(open_);
+  open_ = nullptr;
+  ProfilerEvent& event = open->event;
+  event.end = now();
+  if (event.kind == EventKind::Backward) --backward_depth;
+  if (open->measures_memory) event.bytes += allocator_stats().in_use;
+  try {
+    Buffer& buffer = buffer_of(open->session);
+    std::lock_guard writing(buffer.lock);
+    if (buffer.session != open->session) return;
+    event.thread = buffer.thread;
+    buffer.events.push_back(std::move(event));
+  } catch (...) {  // no memory left for an event: the program goes on without it
+  }
+}
+
+}  // namespace thixo
