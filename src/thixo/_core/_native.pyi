@@ -30,6 +30,11 @@ class _G_gatesG_first_hG_first_c(NamedTuple):
     g_first_h: Tensor
     g_first_c: Tensor
 
+class _G_queryG_keyG_value(NamedTuple):
+    g_query: Tensor
+    g_key: Tensor
+    g_value: Tensor
+
 class _HistBin_edges(NamedTuple):
     hist: Tensor
     bin_edges: Tensor
@@ -134,6 +139,10 @@ class _YLast_hLast_cGatesCells(NamedTuple):
     last_c: Tensor
     gates: Tensor
     cells: Tensor
+
+class _YLogsumexp(NamedTuple):
+    y: Tensor
+    logsumexp: Tensor
 
 class _YLse(NamedTuple):
     y: Tensor

@@ -23,7 +23,7 @@ from thixo.errors import ThixoError
 from thixo.ops.base import TABLE, gradient_rules
 from thixo.ops.samples import Maker
 from thixo.ops.signature import REQUIRED
-from thixo.runtime import recurrent, rows
+from thixo.runtime import attention, recurrent, rows
 from thixo.runtime.kernels import llvm_text, symbol
 from thixo.tensor import tensor
 
@@ -72,6 +72,7 @@ def row_kernels() -> Iterator[Kernel]:
                 _run_samples(TABLE[name])
     finally:
         setattr(rows, "find", ask)  # noqa: B010
+    yield from (attention.softmax_kernel(dtype) for dtype in attention.DTYPES)
     for kernel in found.values():
         yield kernel
         yield from (rows.halves(kernel) or ())[:2]
@@ -125,6 +126,7 @@ def kernels() -> Iterator[Kernel]:
             if dtype in claimed:
                 yield from _backward(declaration, dtype)
     yield from recurrent.kernels()
+    yield from (attention.back_kernel(dtype) for dtype in attention.DTYPES)
 
 
 def _forward(declaration: Any, dtype: str) -> Iterator[Kernel]:

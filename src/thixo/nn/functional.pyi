@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 
-from thixo._core._native import Generator as Generator, Tensor as Tensor, _G_gatesG_first_hG_first_c, _ValuesIndices, _YLast_hLast_cGatesCells, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
+from thixo._core._native import Generator as Generator, Tensor as Tensor, _G_gatesG_first_hG_first_c, _G_queryG_keyG_value, _ValuesIndices, _YLast_hLast_cGatesCells, _YLogsumexp, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
 from thixo.device import device as Device
 from thixo.dtype import DType as DType
 
@@ -47,6 +47,10 @@ def affine_grid(theta: Tensor, size: _int | Sequence[_int], align_corners: _bool
     """The places that affine maps `theta` (batch, axes, axes + 1) send the pixels of a size to."""
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Dropout that keeps mean and variance of self-normalising networks (with selu)."""
+def attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: _bool = False, scale: _float = 1.0, *, out: tuple[Tensor, ...] | None = None) -> _YLogsumexp:
+    """softmax(query @ key.T * scale + mask) @ value, and the logarithm of the sum of each query's exponentials."""
+def attention_backward(g: Tensor, query: Tensor, key: Tensor, value: Tensor, y: Tensor, logsumexp: Tensor, attn_mask: Tensor | None = None, is_causal: _bool = False, scale: _float = 1.0, *, out: tuple[Tensor, ...] | None = None) -> _G_queryG_keyG_value:
+    """The gradients of `attention` in its query, key and value."""
 def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, *, out: Tensor | None = None) -> Tensor:
     """The average of each window of a signal."""
 def avg_pool2d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *, out: Tensor | None = None) -> Tensor:

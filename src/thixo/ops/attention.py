@@ -9,30 +9,17 @@ from thixo.dtype import FLOATS
 from thixo.dtype import bool as bool_
 from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
 from thixo.ops import public as tx
+from thixo.ops.attention_core import LOW, check, shares
 from thixo.ops.base import Composite
 from thixo.ops.samples import Bad, Sample
-
-_LOW = float("-inf")
 
 
 def _check(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, gqa: bool) -> None:
     op = "scaled_dot_product_attention"
+    check(op, query, key, value, attn_mask)
     given = f"query is {describe(query)}, key is {describe(key)}, value is {describe(value)}"
-    if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ShapeError(f"{op}: {given}; each needs at least (time, features)")
-    if query.dtype != key.dtype or query.dtype != value.dtype:
-        raise DTypeError(f"{op}: {given}; the dtypes must agree")
-    if query.shape[-1] != key.shape[-1]:
-        raise ShapeError(f"{op}: {given}; query and key must have the same features")
-    if key.shape[-2] != value.shape[-2]:
-        raise ShapeError(f"{op}: {given}; key and value must have the same length")
     if not 0 <= dropout_p <= 1:
         raise ValueRangeError(f"{op}: dropout_p is {dropout_p}; a probability is between 0 and 1")
-    if attn_mask is not None and attn_mask.dtype is not bool_ and attn_mask.dtype != query.dtype:
-        raise DTypeError(
-            f"{op}: attn_mask is {describe(attn_mask)}; it must be bool or of query's dtype, "
-            f"{describe(query)}"
-        )
     if gqa:
         if min(query.ndim, key.ndim, value.ndim) < 3:
             raise ShapeError(f"{op}: {given}; enable_gqa needs an axis of heads")
@@ -68,23 +55,10 @@ class ScaledDotProductAttention(Composite):
             heads = query.shape[-3]
             key = key.repeat_interleave(heads // key.shape[-3], -3)
             value = value.repeat_interleave(heads // value.shape[-3], -3)
-        scores = tx.matmul(query * scale, key.transpose(-2, -1))  # (..., time, source)
-        if is_causal:
-            time = tx.arange(query.shape[-2], device=query.device).unsqueeze(1)
-            past = tx.arange(key.shape[-2], device=query.device) <= time
-            scores = tx.where(past, scores, _LOW)
-        if attn_mask is None:
-            weights = tx.softmax(scores, -1)
-        else:
-            if attn_mask.dtype is bool_:
-                scores = tx.where(attn_mask, scores, _LOW)
-            else:
-                scores = scores + attn_mask
-            shut = (scores == _LOW).all(-1, keepdim=True)
-            weights = tx.where(shut, 0, tx.softmax(tx.where(shut, 0, scores), -1))
-        if dropout_p:
-            weights = tx.nn.functional.dropout(weights, dropout_p, True)
-        return tx.matmul(weights, value)
+        if not dropout_p:
+            return tx.nn.functional.attention(query, key, value, attn_mask, is_causal, scale)[0]
+        weights = shares(query, key, attn_mask, is_causal, scale)
+        return tx.matmul(tx.nn.functional.dropout(weights, dropout_p, True), value)
 
     def reference(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa):
         if enable_gqa:
@@ -136,7 +110,7 @@ def _additive(op: str, name: str, mask: Any, dtype: Any) -> Any:
         return mask
     if mask.dtype is not bool_:
         raise DTypeError(f"{op}: {name} is {describe(mask)}; it must be bool or of a floating type")
-    return tx.zeros_like(mask, dtype=dtype).masked_fill(mask, _LOW)
+    return tx.zeros_like(mask, dtype=dtype).masked_fill(mask, LOW)
 
 
 def _projections(

@@ -394,6 +394,8 @@ OPERATORS: dict[str, str] = {
     "nn.functional.add_at_indices": "pooling",
     "nn.functional.affine_grid": "grid",
     "nn.functional.alpha_dropout": "dropout",
+    "nn.functional.attention": "attention_core",
+    "nn.functional.attention_backward": "attention_core",
     "nn.functional.avg_pool1d": "average_pooling",
     "nn.functional.avg_pool2d": "average_pooling",
     "nn.functional.avg_pool3d": "average_pooling",

@@ -264,6 +264,7 @@ NativeCall find_native(const std::string& name) {
   if (NativeCall move = find_native_move(name)) return move;
   if (NativeCall window = find_native_window(name)) return window;
   if (NativeCall recurrent = find_native_recurrent(name)) return recurrent;
+  if (NativeCall attention = find_native_attention(name)) return attention;
   return find_native_creation(name);
 }
 

@@ -157,6 +157,7 @@ NativeCall find_native_move(const std::string& name);
 NativeWrite find_native_write(const std::string& name);
 NativeCall find_native_window(const std::string& name);
 NativeCall find_native_recurrent(const std::string& name);
+NativeCall find_native_attention(const std::string& name);
 void install_tape_operators();
 
 }  // namespace thixo

@@ -1,0 +1,219 @@
+// Native path of attention. What does not fit is left to the declaration, which says what is wrong.
+#include <algorithm>
+
+#include "../core/attention.h"
+#include "operator.h"
+
+namespace thixo {
+
+namespace {
+
+constexpr double kLongAttention = 1 << 20;  // multiplications and additions from which the GIL is given up
+
+struct Kernels {
+  RowLoop softmax = nullptr;
+  Loop back = nullptr;
+};
+Kernels kernels_of(DType dtype) {
+  static Kernels found[2];
+  Kernels& kernels = found[dtype == DType::F64];
+  if (kernels.softmax) return kernels;
+  Object module = Object::own(PyImport_ImportModule("thixo.runtime.attention"));
+  Object made = Object::own(PyObject_CallMethod(module.get(), "find", "s", short_name(dtype)));
+  if (made.get() == Py_None) return {};
+  unsigned long long softmax, back;
+  if (!PyArg_ParseTuple(made.get(), "KK", &softmax, &back)) throw PythonError();
+  kernels = {reinterpret_cast<RowLoop>(softmax), reinterpret_cast<Loop>(back)};
+  return kernels;
+}
+
+// Of the computation's dtype, rows contiguous.
+Ref<Tensor> with_rows(const Ref<Tensor>& t, DType dtype) {
+  const int last = t->ndim() - 1;
+  const bool fits = t->dtype == dtype && (t->strides[last] == 1 || t->sizes[last] == 1);
+  return fits ? alias(*t) : contiguous_copy(*t, dtype);
+}
+
+Matrices matrices(const Tensor& t, const Dims& batch) {
+  Matrices m;
+  m.data = t.data();
+  const int own = t.ndim() - 2, extra = batch.size() - own;
+  m.batch = Dims(batch.size());
+  for (int i = 0; i < own; ++i) m.batch[i + extra] = t.sizes[i] == 1 ? 0 : t.strides[i];
+  m.row = t.strides[own];
+  return m;
+}
+
+bool broadcasts(const Tensor& t, int trailing, Dims& sizes) {
+  for (int i = 0; i < t.ndim() - trailing; ++i) {
+    const int at = sizes.size() - (t.ndim() - trailing) + i;
+    const int64_t size = t.sizes[i];
+    if (size == 1 || size == sizes[at]) continue;
+    if (sizes[at] != 1) return false;
+    sizes[at] = size;
+  }
+  return true;
+}
+
+// A tensor of these sizes whose memory has the order of another's, where that is one of the same rank.
+Ref<Tensor> in_order_of(const Tensor& like, const Dims& sizes, DType dtype) {
+  const int n = sizes.size();
+  if (like.ndim() != n || n < 3) return empty(sizes, dtype);
+  SmallVector<int, 8> order;  // from the innermost axis outwards; the last one stays inside
+  for (int d = 0; d < n - 1; ++d) order.push_back(d);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return like.strides[a] != like.strides[b] ? like.strides[a] < like.strides[b] : a > b;
+  });
+  Dims strides(n);
+  strides[n - 1] = 1;
+  int64_t step = sizes[n - 1];
+  for (int d : order) {
+    strides[d] = step;
+    step *= sizes[d];
+  }
+  checked_numel(sizes, dtype, "attention");
+  return empty_strided(sizes, strides, dtype);
+}
+
+struct Call {
+  Attention a;
+  Ref<Tensor> q, k, v, mask;
+  Dims lead;
+  DType given;
+
+  // slots: query, key, value
+  bool read(PyObject* query, PyObject* key, PyObject* value, PyObject* attn_mask, PyObject* causal, PyObject* scale) {
+    q = ref_of(query);
+    k = ref_of(key);
+    v = ref_of(value);
+    given = q->dtype;
+    if (!is_floating(given) || k->dtype != given || v->dtype != given) return false;
+    if (q->ndim() < 2 || k->ndim() < 2 || v->ndim() < 2) return false;
+    lead = Dims(std::max({q->ndim(), k->ndim(), v->ndim()}) - 2, 1);
+    if (attn_mask != Py_None) {
+      mask = ref_of(attn_mask);
+      const int extra = mask->ndim() - 2 - lead.size();
+      if (extra > 0 || (!is_bool(mask->dtype) && mask->dtype != given)) return false;
+    }
+    for (const Ref<Tensor>& t : {q, k, v})
+      if (!broadcasts(*t, 2, lead)) return false;
+    a.dtype = given == DType::F64 ? DType::F64 : DType::F32;
+    a.queries = q->sizes[q->ndim() - 2];
+    a.size = q->sizes[q->ndim() - 1];
+    a.keys = k->sizes[k->ndim() - 2];
+    a.value_size = v->sizes[v->ndim() - 1];
+    if (k->sizes[k->ndim() - 1] != a.size || v->sizes[v->ndim() - 2] != a.keys) return false;
+    if (a.queries == 0 || a.keys == 0 || a.size == 0 || a.value_size == 0) return false;
+    int64_t count = 1;
+    for (int64_t size : lead) count *= size;
+    if (count == 0) return false;
+    a.batch = lead;
+    a.causal = causal == Py_True;
+    a.scale = PyFloat_AsDouble(scale);
+    if (a.scale == -1.0 && PyErr_Occurred()) throw PythonError();
+    q = with_rows(q, a.dtype);
+    k = with_rows(k, a.dtype);
+    v = with_rows(v, a.dtype);
+    a.q = matrices(*q, lead);
+    a.k = matrices(*k, lead);
+    a.v = matrices(*v, lead);
+    return !mask || read_mask();
+  }
+
+  bool read_mask() {
+    a.mask_is_bool = is_bool(mask->dtype);
+    Dims sizes = lead;
+    sizes.push_back(a.queries);
+    sizes.push_back(a.keys);
+    Dims widest = sizes;
+    if (!broadcasts(*mask, 0, widest) || !(widest == sizes)) return false;
+    mask = a.mask_is_bool || mask->dtype == a.dtype ? alias(*mask) : contiguous_copy(*mask, a.dtype);
+    const Dims strides = expanded_strides(*mask, sizes);
+    a.mask = mask->data();
+    a.mask_batch = Dims(lead.size());
+    for (int i = 0; i < lead.size(); ++i) a.mask_batch[i] = strides[i];
+    a.mask_row = strides[lead.size()];
+    a.mask_column = strides[lead.size() + 1];
+    return true;
+  }
+
+  Dims shape(int64_t rows, int64_t columns) const {
+    Dims sizes = lead;
+    sizes.push_back(rows);
+    sizes.push_back(columns);
+    return sizes;
+  }
+  bool is_long() const {
+    double work = double(a.queries) * double(a.keys) * double(a.size + a.value_size);
+    for (int64_t size : lead) work *= double(size);
+    return work >= kLongAttention;
+  }
+  // The result, in the dtype that was asked for.
+  Ref<Tensor> given_back(const Ref<Tensor>& t) const { return t->dtype == given ? t : contiguous_copy(*t, given); }
+};
+
+// attention(query, key, value, attn_mask, is_causal, scale)
+bool forward(const Operator&, PyObject* const* slots, Results& out) {
+  Call call;
+  if (!call.read(slots[0], slots[1], slots[2], slots[3], slots[4], slots[5])) return false;
+  Attention& a = call.a;
+  const Kernels kernels = kernels_of(a.dtype);
+  if (!kernels.softmax) return false;
+  const Ref<Tensor> y = in_order_of(*call.q, call.shape(a.queries, a.value_size), a.dtype);
+  Dims rows = call.lead;
+  rows.push_back(a.queries);
+  const Ref<Tensor> logsumexp = empty(rows, a.dtype);
+  a.y = matrices(*y, call.lead);
+  a.logsumexp = logsumexp->data();
+  {
+    WithoutGil free(call.is_long());
+    attention_forward(a, kernels.softmax);
+  }
+  out.push_back(call.given_back(y));
+  out.push_back(logsumexp);
+  return true;
+}
+
+// attention_backward(g, query, key, value, y, logsumexp, attn_mask, is_causal, scale)
+bool backward(const Operator&, PyObject* const* slots, Results& out) {
+  Call call;
+  if (!call.read(slots[1], slots[2], slots[3], slots[6], slots[7], slots[8])) return false;
+  Attention& a = call.a;
+  Ref<Tensor> g = ref_of(slots[0]), y = ref_of(slots[4]), logsumexp = ref_of(slots[5]);
+  const Dims shape = call.shape(a.queries, a.value_size);
+  Dims rows = call.lead;
+  rows.push_back(a.queries);
+  if (!(g->sizes == shape) || !(y->sizes == shape) || !(logsumexp->sizes == rows)) return false;
+  if (g->dtype != call.given || y->dtype != call.given || logsumexp->dtype != a.dtype) return false;
+  const Kernels kernels = kernels_of(a.dtype);
+  if (!kernels.back) return false;
+  g = with_rows(g, a.dtype);
+  y = with_rows(y, a.dtype);
+  logsumexp = logsumexp->is_contiguous() ? alias(*logsumexp) : contiguous_copy(*logsumexp, a.dtype);
+  a.y = matrices(*y, call.lead);
+  a.logsumexp = logsumexp->data();
+  AttentionGradients to;
+  to.g = matrices(*g, call.lead);
+  const Ref<Tensor> to_q = in_order_of(*call.q, call.shape(a.queries, a.size), a.dtype);
+  const Ref<Tensor> to_k = in_order_of(*call.k, call.shape(a.keys, a.size), a.dtype);
+  const Ref<Tensor> to_v = in_order_of(*call.v, call.shape(a.keys, a.value_size), a.dtype);
+  to.to_q = matrices(*to_q, call.lead);
+  to.to_k = matrices(*to_k, call.lead);
+  to.to_v = matrices(*to_v, call.lead);
+  {
+    WithoutGil free(call.is_long());
+    attention_backward(a, to, kernels.back);
+  }
+  for (const Ref<Tensor>& t : {to_q, to_k, to_v}) out.push_back(call.given_back(t));
+  return true;
+}
+
+}  // namespace
+
+NativeCall find_native_attention(const std::string& name) {
+  return name == "nn.functional.attention"            ? forward
+         : name == "nn.functional.attention_backward" ? backward
+                                                      : nullptr;
+}
+
+}  // namespace thixo

@@ -1,0 +1,63 @@
+"""What attention computes on a block of scores, as kernels for the core: see core/attention.h."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+from thixo.codegen.expand import expand
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.rowwise import lower_rows
+from thixo.runtime import rows
+from thixo.runtime.kernels import address
+from thixo.runtime.recurrent import build
+
+DTYPES = ("f32", "f64")
+
+
+# Below these an exponential is not a normal number, which processors are slow at: a share so small is none.
+_LEAST = {"f32": -87.0, "f64": -708.0}
+
+
+def _share(k: Any, exponent: Any) -> Any:
+    least = _LEAST[exponent.type]
+    return k.where(exponent < least, 0.0, k.exp(k.maximum(exponent, least)))
+
+
+def _softmax(k: Any, scores: Any, top: Any, total: Any, factor: Any) -> tuple[Any, ...]:
+    """Exponentials of a row's scores, and its largest score and sum, which go on from block to block."""
+    scores = scores * factor
+    top_now = k.maximum(top, k.reduce_max(scores))
+    base = k.where(top_now == -math.inf, 0.0, top_now)  # of a row that may attend to nothing so far
+    shares = _share(k, scores - base)
+    fade = _share(k, top - base)
+    return shares, top_now, total * fade + k.reduce_sum(shares), fade
+
+
+def _back(
+    k: Any, score: Any, logsumexp: Any, slope: Any, mean: Any, factor: Any, scale: Any
+) -> tuple[Any, ...]:
+    share = _share(k, score * factor - logsumexp)
+    return share, share * (slope - mean) * scale
+
+
+def softmax_kernel(dtype: str) -> Kernel:
+    """Operands: scores, largest, sum, scale; exponentials, largest, sum, fade."""
+    arguments = [[dtype, "full"], [dtype, "row"], [dtype, "row"], [dtype, "one"]]
+    return expand(lower_rows(SimpleNamespace(rows=_softmax), arguments, (dtype,) * 4))
+
+
+def back_kernel(dtype: str) -> Kernel:
+    """Operands: scores, logsumexp, gradients of shares, their means, scales; shares, gradients of scores."""
+    return build(_back, 6, dtype)
+
+
+def find(dtype: str) -> tuple[int, int] | None:
+    """Where the machine code of both is; None if this machine cannot make any."""
+    from thixo.codegen.llvm.rows import slots_of
+
+    kernel = softmax_kernel(dtype)
+    assert slots_of(kernel) == 0  # it keeps its exponentials where the scores were
+    first, second = rows.address(kernel, 0), address(back_kernel(dtype))
+    return None if first is None or second is None else (first, second)
