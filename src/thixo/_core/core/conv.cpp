@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "conv_places.h"
 #include "conv_sweep.h"
 #include "conv_winograd.h"
 #include "kernels/types.h"
@@ -13,6 +14,7 @@ namespace thixo {
 
 namespace {
 
+char way() { const char* v = getenv("CONV_WAY"); return v ? v[0] : 'a'; }
 std::atomic<ConvPlan> forced{ConvPlan::Chosen};
 
 // The weight in what is computed in: itself, or a copy.
@@ -79,6 +81,107 @@ void add_bias(void* part, int64_t row_stride, int64_t column_stride, int64_t row
   }
 }
 
+// What both ways have in common; `turned`: from y to x.
+Places places_job(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
+  Places p;
+  p.kernels = &conv_kernels(c.dtype);
+  p.batch = c.batch;
+  p.groups = c.groups;
+  p.rows = turned ? c.inner : c.outer;
+  p.taps = c.taps();
+  std::copy(turned ? c.in : c.out, (turned ? c.in : c.out) + 3, p.out);
+  p.source = static_cast<const char*>(from);
+  p.weight = static_cast<const char*>(w);
+  p.turned = turned;
+  p.bias = static_cast<const char*>(bias);
+  p.y = static_cast<char*>(to);
+  p.work = c.work();
+  return p;
+}
+
+Places forward_places(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
+  Places p = places_job(c, x, w, bias, y, false);
+  int64_t extent[3];
+  PlacePhase f;
+  for (int i = 0; i < 3; ++i) {
+    extent[i] = (c.out[i] - 1) * c.stride[i] + (c.kernel[i] - 1) * c.dilation[i] + 1;
+    f.count[i] = c.out[i];
+    f.reach[i] = c.stride[i];
+  }
+  p.image.lay_out(c.inner, c.in, c.padding, extent, false);
+  for (int64_t d = 0, tap = 0; d < c.kernel[0]; ++d)
+    for (int64_t h = 0; h < c.kernel[1]; ++h)
+      for (int64_t v = 0; v < c.kernel[2]; ++v, ++tap) f.taps.push_back({{d * c.dilation[0], h * c.dilation[1], v * c.dilation[2]}, tap});
+  p.phases.push_back(std::move(f));
+  plan_places(p);
+  return p;
+}
+
+// Positions of x along one axis that leave the same remainder, and the taps that meet them: see convolve_transposed.
+struct Part {
+  int64_t first = 0, count = 0, start = 0;        // of q; the first i
+  std::vector<std::pair<int64_t, int64_t>> taps;  // each with its (r - t * dilation) / stride
+};
+
+struct Remainders {
+  std::vector<Part> axes[3];
+  int64_t pad[3], places[3] = {1, 1, 1};  // in front of y; positions of y that are met
+
+  explicit Remainders(const Convolution& c) {
+    for (int i = 0; i < 3; ++i) {
+      const int64_t s = c.stride[i];
+      int64_t low = INT64_MAX, high = INT64_MIN;
+      for (int64_t r = 0; r < s; ++r) {
+        Part part;
+        part.start = ((r - c.padding[i]) % s + s) % s;  // the smallest i >= 0 of this remainder
+        if (part.start >= c.in[i]) continue;
+        part.first = (part.start + c.padding[i] - r) / s;
+        part.count = (c.in[i] - 1 - part.start) / s + 1;
+        for (int64_t t = 0; t < c.kernel[i]; ++t)
+          if ((t * c.dilation[i] - r) % s == 0) {
+            const int64_t shift = (r - t * c.dilation[i]) / s;
+            part.taps.push_back({t, shift});
+            low = std::min(low, part.first + shift);
+            high = std::max(high, part.first + part.count - 1 + shift);
+          }
+        axes[i].push_back(part);
+      }
+      if (low > high) low = high = 0;
+      pad[i] = -low;
+      places[i] = high - low + 1;
+    }
+  }
+};
+
+Places transposed_places(const Convolution& c, const void* y, const void* w, void* x) {
+  Places p = places_job(c, y, w, nullptr, x, true);
+  const Remainders parts(c);
+  int64_t pad[3], extent[3];
+  for (int i = 0; i < 3; ++i) {
+    pad[i] = std::max<int64_t>(parts.pad[i], 0);
+    extent[i] = parts.places[i] + pad[i] - parts.pad[i];
+  }
+  p.image.lay_out(c.outer, c.out, pad, extent, false);
+  for (const Part& d : parts.axes[0])
+    for (const Part& h : parts.axes[1])
+      for (const Part& v : parts.axes[2]) {
+        PlacePhase f;
+        const Part* of[3] = {&d, &h, &v};
+        for (int i = 0; i < 3; ++i) {
+          f.start[i] = of[i]->start;
+          f.step[i] = c.stride[i];
+          f.count[i] = of[i]->count;
+        }
+        for (auto [td, sd] : d.taps)
+          for (auto [th, sh] : h.taps)
+            for (auto [tv, sv] : v.taps)
+              f.taps.push_back({{d.first + sd + pad[0], h.first + sh + pad[1], v.first + sv + pad[2]}, (td * c.kernel[1] + th) * c.kernel[2] + tv});
+        p.phases.push_back(std::move(f));
+      }
+  plan_places(p);
+  return p;
+}
+
 // y = w x for every image and group, or x = w' y.
 void by_products(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
   Product p;
@@ -122,7 +225,11 @@ bool all_finite(DType dtype, const void* values, int64_t count) {
 void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
   const WinogradJob other = winograd_job(c, x, w, bias, y, false);
   if (takes_winograd(c, other) && winograd(other)) return;
-  if (is_product(c) && (!bias || (c.dtype == DType::F32 && c.groups == 1))) return by_products(c, x, w, bias, y, false);
+  if (way() != 'p' && is_product(c) && (!bias || (c.dtype == DType::F32 && c.groups == 1))) return by_products(c, x, w, bias, y, false);
+  if (way() != 's') {
+    const Places p = forward_places(c, x, w, bias, y);
+    if (way() == 'p' || places_pay(p)) return run_places(p);
+  }
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   Buffer copy(copy_bytes(k, weights));
@@ -164,40 +271,14 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
 void convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
   const WinogradJob other = winograd_job(c, y, w, nullptr, x, true);
   if (takes_winograd(c, other) && winograd(other)) return;
-  if (is_product(c)) return by_products(c, y, w, nullptr, x, true);
+  if (way() != 'p' && is_product(c)) return by_products(c, y, w, nullptr, x, true);
+  if (way() != 's') {
+    const Places p = transposed_places(c, y, w, x);
+    if (way() == 'p' || places_pay(p)) return run_places(p);
+  }
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
-  struct Part {
-    int64_t first = 0, count = 0, start = 0;        // of q; the first i
-    std::vector<std::pair<int64_t, int64_t>> taps;  // each with its (r - t * dilation) / stride
-  };
-  std::vector<Part> parts[3];
-  std::vector<int64_t> meets[3];
-  int64_t pad[3], places[3] = {1, 1, 1};
-  const int64_t ones[3] = {1, 1, 1};
-  for (int i = 0; i < 3; ++i) {
-    const int64_t s = c.stride[i];
-    int64_t low = INT64_MAX, high = INT64_MIN;
-    for (int64_t r = 0; r < s; ++r) {
-      Part part;
-      part.start = ((r - c.padding[i]) % s + s) % s;  // the smallest i >= 0 of this remainder
-      if (part.start >= c.in[i]) continue;
-      part.first = (part.start + c.padding[i] - r) / s;
-      part.count = (c.in[i] - 1 - part.start) / s + 1;
-      for (int64_t t = 0; t < c.kernel[i]; ++t)
-        if ((t * c.dilation[i] - r) % s == 0) {
-          const int64_t shift = (r - t * c.dilation[i]) / s;
-          part.taps.push_back({t, shift});
-          low = std::min(low, part.first + shift);
-          high = std::max(high, part.first + part.count - 1 + shift);
-        }
-      parts[i].push_back(part);
-    }
-    if (low > high) low = high = 0;
-    pad[i] = -low;
-    places[i] = high - low + 1;
-    meets[i].push_back(0);
-  }
+  const Remainders parts(c);
   // With a stride each remainder has some of the taps. As [groups][taps][outer][inner], what a tile reads of one lies
   // together; for few places that is not worth while. Without a stride all taps are read anyway.
   const int64_t spread = round_up(c.inner, k.lanes) + k.lanes, blocks = ceil_div(c.inner, k.lanes);
@@ -217,7 +298,9 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
   s.batch = c.batch;
   s.groups = c.groups;
   s.work = c.work();
-  s.image.lay_out(c.outer, c.out, pad, ones, places, meets);
+  const int64_t ones[3] = {1, 1, 1}, *pad = parts.pad;
+  const std::vector<int64_t> meets[3] = {{0}, {0}, {0}};
+  s.image.lay_out(c.outer, c.out, pad, ones, parts.places, meets);
   s.source = static_cast<const char*>(y);
   s.a = turns ? copy.data : in_compute(k, w, weights, copy);
   s.a_row = turns ? 1 : taps;
@@ -229,9 +312,9 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
   s.y_strides[0] = c.stride[0] * c.in[1] * c.in[2];
   s.y_strides[1] = c.stride[1] * c.in[2];
   s.y_strides[2] = c.stride[2];
-  for (const Part& d : parts[0])
-    for (const Part& h : parts[1])
-      for (const Part& v : parts[2]) {
+  for (const Part& d : parts.axes[0])
+    for (const Part& h : parts.axes[1])
+      for (const Part& v : parts.axes[2]) {
         SweepPhase p;
         p.grid[0] = d.count;
         p.grid[1] = h.count;

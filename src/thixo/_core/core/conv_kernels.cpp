@@ -69,6 +69,21 @@ void turn(const void* from, int64_t from_row, void* to, int64_t to_row, int64_t 
       static_cast<T*>(to)[p * to_row + i] = T(static_cast<const S*>(from)[std::min(i, count - 1) * from_row + p]);
 }
 
+template <class S, class T>
+void spread(const void* from, int64_t from_row, void* to, const int64_t* places, int64_t length, int64_t count) {
+  for (int64_t p = 0; p < length; ++p)
+    for (int64_t i = 0; i < count; ++i) static_cast<T*>(to)[places[p] + i] = T(static_cast<const S*>(from)[i * from_row + p]);
+}
+
+template <class S, class T>
+void collect(const void* sums, const int64_t* places, void* to, int64_t to_row, int64_t length, int64_t count, const void* bias) {
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t p = 0; p < length; ++p) {
+      const T sum = static_cast<const T*>(sums)[places[p] + i];
+      static_cast<S*>(to)[i * to_row + p] = bias ? S(sum + T(static_cast<const S*>(bias)[i])) : S(sum);
+    }
+}
+
 template <class T>
 void gather(const void* image, const Offsets* table, int64_t k, const Piece* pieces, int64_t count, void* panel, int64_t ld) {
   for (int64_t p = 0; p < k; ++p) {
@@ -101,6 +116,8 @@ ConvKernels portable(DType source, DType compute) {
   made.rows = rows<S, T>;
   made.store = store<S, T>;
   made.turn = turn<S, T>;
+  made.spread = spread<S, T>;
+  made.collect = collect<S, T>;
   made.gather = gather<T>;
   made.plane = plane<T>;
   return made;
@@ -119,6 +136,7 @@ ConvKernels load(DType dtype) {
   const auto* shape = static_cast<const int64_t*>(shipped((compute + "_shape").c_str()));
   if (!shape || shape[0] != kMostVectors || !find(fast.tile, compute + "_tile") || !find(fast.dots, compute + "_dots") ||
       !find(fast.rows, source + "_rows") || !find(fast.store, source + "_store") || !find(fast.turn, source + "_turn") ||
+      !find(fast.spread, source + "_spread") || !find(fast.collect, source + "_collect") ||
       !find(fast.gather, compute + "_gather") || !find(fast.plane, compute + "_plane"))
     return plain;
   fast.lanes = shape[1];

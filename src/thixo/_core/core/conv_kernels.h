@@ -23,6 +23,9 @@ using ConvRowsCall = void (*)(const void* from, int64_t from_row, int64_t step, 
 using ConvStoreCall = void (*)(const void* sums, int64_t ld, void* y, int64_t y_row, int64_t step, int64_t rows,
                                const void* bias, const Segment* segments, int64_t pieces);
 using ConvTurnCall = void (*)(const void* from, int64_t from_row, void* to, int64_t to_row, int64_t length, int64_t count);
+using ConvSpreadCall = void (*)(const void* from, int64_t from_row, void* to, const int64_t* places, int64_t length, int64_t count);
+using ConvCollectCall = void (*)(const void* sums, const int64_t* places, void* to, int64_t to_row, int64_t length,
+                                 int64_t count, const void* bias);
 // A vector of an image, and where it goes in a row of a panel, in elements.
 struct Piece {
   int64_t from, to;
@@ -44,6 +47,8 @@ struct ConvKernels {
   ConvRowsCall rows = nullptr;
   ConvStoreCall store = nullptr;
   ConvTurnCall turn = nullptr;
+  ConvSpreadCall spread = nullptr;
+  ConvCollectCall collect = nullptr;
   ConvGatherCall gather = nullptr;
   ConvPlaneCall plane = nullptr;
 };

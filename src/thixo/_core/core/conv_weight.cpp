@@ -1,12 +1,14 @@
 // The gradient of the weight: sums over places and images of input times output.
 //
 // w[o][c][t] = sum over p of x[c][p at tap t] * y[o][p]. Here p is what the tile sums over, channels of x are its rows,
-// read from where they are through a table of the places, and y is turned so that its channels are vectors.
-// With few channels, dot products along the places are better.
+// found through a table of the places, and y is turned so that its channels are vectors. In a copy of x that has its
+// channels side by side, neighbouring taps are more rows of the same kind. With few channels, dot products along the
+// places are better.
 #include <cstring>
 
 #include "conv.h"
 #include "conv_image.h"
+#include "conv_places.h"
 #include "gemm_job.h"
 #include "thread_pool.h"
 
@@ -15,7 +17,7 @@ namespace thixo {
 namespace {
 
 constexpr double kParallelWork = 1e6;
-constexpr int64_t kPlaces = 128;              // in one pass: their part of y stays in the nearest cache
+constexpr int64_t kPlaces = 144;              // in one pass: their part of y stays in the nearest cache
 constexpr int64_t kChunkBytes = 1 << 20;      // of images and turned results that are used together
 constexpr int64_t kPartBytes = 256 << 10;     // sums of at most this size are kept for each part of the batch
 constexpr int64_t kMostParts = 16;            // the same for any number of threads: sums do not depend on it
@@ -30,55 +32,59 @@ struct WeightJob {
   const char* x;
   const char* y;
   int64_t wide = 4, narrow = 4;
-  PaddedImage image;   // one group's channels
-  bool copies = true;  // x cannot be read from where it is
+  PlaceImage image;                // one group's channels
+  bool copies = true;              // else x is read from where it is
+  bool joins = false;              // taps along the last axis are neighbours as channels are: one set of rows
+  int64_t sets = 1, members = 1;   // sets of rows, each with a place of its own in the image; rows of each
+  int64_t a_row = 1, a_image = 0;  // from row to row; from image to image of a chunk
   int64_t vectors = 1, ld = 16, panels = 1, height = 1, padded = 16;  // of the tile; channels of y, whole panels
-  std::vector<int64_t> shifts;  // of each tap, in the image
-  int64_t sums = 0;             // elements of one set of sums: [groups][inner * taps][padded]
-  double tile_cost = 0;         // cycles for each place of an image
+  std::vector<int64_t> shifts;     // of each set
+  int64_t sums = 0;                // elements of one set of sums: [groups][taps][inner][padded]
+  double tile_cost = 0;            // cycles for each place of an image
 
   WeightJob(const Convolution& conv, const ConvKernels& kernels, const void* from_x, const void* from_y)
       : c(conv), k(kernels), x(static_cast<const char*>(from_x)), y(static_cast<const char*>(from_y)) {
     wide = item_size(k.compute);
     narrow = item_size(k.source);
+    copies = k.source != k.compute || c.taps() > 1 || c.padding[0] + c.padding[1] + c.padding[2] > 0;
+    joins = copies && c.dilation[2] == 1 && c.kernel[2] > 1 && c.inner <= 64;
+    members = joins ? c.kernel[2] * c.inner : c.inner;
+    sets = joins ? c.kernel[0] * c.kernel[1] : c.taps();
     const int64_t all = ceil_div(c.outer, k.lanes);
     for (int64_t v = 1; v <= std::min(kMostVectors, all); ++v) {
-      const int64_t row_panels = ceil_div(c.inner, k.most_rows[v - 1]), tall = ceil_div(c.inner, row_panels);
+      const int64_t row_panels = ceil_div(members, k.most_rows[v - 1]), tall = ceil_div(members, row_panels);
       const double cost = double(ceil_div(all, v)) * double(row_panels) * (tile_cycles(tall, v) + 0.01 * double(tall * v));
       if (v > 1 && cost >= tile_cost * 0.98) continue;
       tile_cost = cost;
       vectors = v;
       height = tall;
     }
-    tile_cost *= double(c.taps());
+    tile_cost *= double(sets);
     ld = vectors * k.lanes;
     panels = ceil_div(all, vectors);
     padded = panels * ld;
     sums = c.groups * c.inner * c.taps() * padded;
   }
 
-  // `apart`: planes for each remainder of the stride, so that windows are runs of neighbours.
-  void lay_out(bool apart) {
-    std::vector<int64_t> meets[3];
-    const int64_t ones[3] = {1, 1, 1};
-    int64_t places[3];
-    for (int i = 0; i < 3; ++i) {
-      for (int64_t t = 0; t < c.kernel[i]; ++t) meets[i].push_back(t * c.dilation[i]);
-      places[i] = apart ? c.out[i] : (c.out[i] - 1) * c.stride[i] + 1;
-    }
-    copies = apart || k.source != k.compute || c.padding[0] + c.padding[1] + c.padding[2] > 0;
-    image.lay_out(c.inner, c.in, c.padding, apart ? c.stride : ones, places, meets);
+  // For tiles: channels side by side, or x as it is.
+  void lay_out() {
+    int64_t extent[3];
+    for (int i = 0; i < 3; ++i) extent[i] = (c.out[i] - 1) * c.stride[i] + (c.kernel[i] - 1) * c.dilation[i] + 1;
     if (!copies) {
-      for (int i = 0; i < 3; ++i) image.axes[i].extent = c.in[i];
-      image.plane = image.channel = c.in_size();
+      a_row = c.in_size();
+      a_image = channels() * c.in_size();
+      shifts.push_back(0);
+      return;
     }
-    for (int64_t p0 : meets[0])
-      for (int64_t p1 : meets[1])
-        for (int64_t p2 : meets[2]) shifts.push_back(image.offset(p0, p1, p2));
+    image.lay_out(c.inner, c.in, c.padding, extent, joins);
+    a_image = c.groups * image.elements();
+    for (int64_t d = 0; d < c.kernel[0]; ++d)
+      for (int64_t h = 0; h < c.kernel[1]; ++h)
+        for (int64_t w = 0; w < (joins ? 1 : c.kernel[2]); ++w)
+          shifts.push_back(d * c.dilation[0] * image.slice(0) + h * c.dilation[1] * image.slice(1) + w * c.dilation[2] * image.slice(2));
   }
 
   int64_t channels() const { return c.groups * c.inner; }
-  int64_t image_elements() const { return channels() * image.channel; }
   int64_t turned_elements() const { return c.groups * padded * c.out_size(); }
 };
 
@@ -89,25 +95,30 @@ struct Chunk {
   const WeightJob& j;
   int64_t most;  // images
   Buffer images, turned;
-  std::vector<Offsets> table;  // places of all images, one after the other
+  std::vector<Offsets> table;    // places of all images, one after the other
+  std::vector<int64_t> columns;  // of y, turned
 
   Chunk(const WeightJob& job, int64_t count)
-      : j(job), most(count), images(job.copies ? size_t(count * job.image_elements() * job.wide) : 0),
+      : j(job), most(count), images(job.copies ? size_t(count * job.a_image * job.wide) : 0),
         turned(size_t(count * job.turned_elements() * job.wide)) {
-    if (images.data) std::memset(images.data, 0, images.bytes);
+    if (images.data && j.image.padded()) std::memset(images.data, 0, images.bytes);
     const Convolution& c = j.c;
-    const PaddedImage::Axis* a = j.image.axes;
+    if (c.outer % j.k.lanes) std::memset(turned.data, 0, turned.bytes);  // no odd numbers in what is left over
+    const int64_t w0 = j.copies ? j.image.slice(2) : 1, h0 = j.copies ? j.image.slice(1) : c.in[2], d0 = j.copies ? j.image.slice(0) : c.in[1] * c.in[2];
     table.reserve(size_t(count * c.out_size()));
     for (int64_t n = 0, p = 0; n < count; ++n)
       for (int64_t d = 0; d < c.out[0]; ++d)
         for (int64_t h = 0; h < c.out[1]; ++h)
           for (int64_t w = 0; w < c.out[2]; ++w)
-            table.push_back({(n * j.image_elements() + ((d * c.stride[0]) * a[1].extent + h * c.stride[1]) * a[2].extent +
-                              w * c.stride[2]) * j.wide, p++ * j.ld * j.wide});
+            table.push_back({(n * j.a_image + d * c.stride[0] * d0 + h * c.stride[1] * h0 + w * c.stride[2] * w0) * j.wide, p++ * j.ld * j.wide});
+    for (int64_t p = 0; p < c.out_size(); ++p) columns.push_back(p * j.ld);
   }
-  // Channel i of all channels of x in images [n0, ...), counted over images.
-  void copy(int64_t n0, int64_t i) {
-    j.image.fill(j.k, j.x + (n0 * j.channels() + i) * j.c.in_size() * j.narrow, images.data + i * j.image.channel * j.wide);
+  // Vectors of channels of x in one image, and their copies.
+  int64_t copies() const { return j.copies ? j.c.groups * j.image.blocks(j.k) : 0; }
+  void copy(int64_t n0, int64_t n, int64_t i) {
+    const int64_t group = i / j.image.blocks(j.k);
+    j.image.fill(j.k, j.x + ((n0 + n) * j.channels() + group * j.c.inner) * j.c.in_size() * j.narrow, i % j.image.blocks(j.k), 0,
+                 j.image.extent[j.image.cut], images.data + (n * j.a_image + group * j.image.elements()) * j.wide);
   }
   int64_t turns() const { return j.c.groups * j.panels * j.vectors; }
   // One vector of channels of y in image n.
@@ -117,53 +128,42 @@ struct Chunk {
     if (first >= c.outer) return;
     const char* from = j.y + ((n0 + n) * c.groups * c.outer + group * c.outer + first) * c.out_size() * j.narrow;
     char* to = panel(group, vector / j.vectors) + (n * c.out_size() * j.ld + vector % j.vectors * j.k.lanes) * j.wide;
-    j.k.turn(from, c.out_size(), to, j.ld, c.out_size(), std::min(j.k.lanes, c.outer - first));
+    j.k.spread(from, c.out_size(), to, columns.data(), c.out_size(), std::min(j.k.lanes, c.outer - first));
   }
   char* panel(int64_t group, int64_t p) { return turned.data + (group * j.panels + p) * most * j.c.out_size() * j.ld * j.wide; }
-  // Adds `count` images to the sums of panels [p0, p1), for channels [c0, c1) of x and these taps.
-  void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t tap0, int64_t tap1, int64_t c0, int64_t c1,
+  // Adds `count` images to the sums of panels [p0, p1), for members [m0, m1) of sets [s0, s1).
+  void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t s0, int64_t s1, int64_t m0, int64_t m1,
            char* sums, bool fresh) {
     const Convolution& c = j.c;
-    const int64_t all = count * c.out_size(), passes = ceil_div(all, c.taps() == 1 ? 2 * kPlaces : kPlaces), pass = ceil_div(all, passes), taps = c.taps();
-    const char* x = j.copies ? images.data : j.x + n0 * j.image_elements() * j.wide;
+    const int64_t all = count * c.out_size(), passes = ceil_div(all, j.copies ? kPlaces : 2 * kPlaces), pass = ceil_div(all, passes);
+    const char* a = j.copies ? images.data + group * j.image.elements() * j.wide : j.x + (n0 * j.a_image + group * c.inner * j.a_row) * j.wide;
     for (int64_t at = 0; at < all; at += pass)
       for (int64_t p = p0; p < p1; ++p) {
         const int64_t vectors = std::min(j.vectors, ceil_div(c.outer, j.k.lanes) - p * j.vectors);
-        for (int64_t t = tap0; t < tap1; ++t)
-          for (int64_t i = c0; i < c1; i += j.height)
-            j.k.tile(std::min(pass, all - at), x + ((group * c.inner + i) * j.image.channel + j.shifts[size_t(t)]) * j.wide,
-                     j.image.channel, panel(group, p), table.data() + at,
-                     sums + (((group * c.inner + i) * taps + t) * j.padded + p * j.ld) * j.wide, taps * j.padded,
-                     std::min(j.height, c1 - i), vectors, !fresh || at > 0);
+        for (int64_t s = s0; s < s1; ++s)
+          for (int64_t m = m0; m < m1; m += j.height)
+            j.k.tile(std::min(pass, all - at), a + (j.shifts[size_t(s)] + m * j.a_row) * j.wide, j.a_row, panel(group, p), table.data() + at,
+                     sums + (((group * j.sets + s) * j.members + m) * j.padded + p * j.ld) * j.wide, j.padded,
+                     std::min(j.height, m1 - m), vectors, !fresh || at > 0);
       }
   }
 };
 
-// [groups][inner * taps][padded] becomes [groups * outer][inner * taps].
+// [groups][taps][inner][padded] becomes [groups * outer][inner][taps].
 void turn_back(const WeightJob& j, const char* sums, void* w, bool parallel) {
   const Convolution& c = j.c;
-  const int64_t row = c.inner * c.taps(), lanes = j.k.lanes;
-  const ConvKernels& plain = conv_kernels(j.k.compute);
-  Buffer copy(j.k.source == j.k.compute ? 0 : size_t(c.groups * c.outer * row * j.wide));
-  char* to = copy.data ? copy.data : static_cast<char*>(w);
-  const int64_t blocks = ceil_div(row, lanes);
-  parallel_for(c.groups * blocks, parallel ? std::max<int64_t>(1, c.groups * blocks / 32) : c.groups * blocks, [&](int64_t from, int64_t last) {
-    Buffer small(size_t(c.outer * lanes * j.wide));
-    for (int64_t b = from; b < last; ++b) {
-      const int64_t group = b / blocks, i = b % blocks * lanes, count = std::min(lanes, row - i);
-      const char* source = sums + (group * row + i) * j.padded * j.wide;
-      char* into = to + (group * c.outer * row + i) * j.wide;
-      if (count == lanes) {
-        plain.turn(source, j.padded, into, row, c.outer, lanes);
-      } else {
-        plain.turn(source, j.padded, small.data, lanes, c.outer, count);
-        plain.rows(small.data, lanes, 1, into, row, c.outer, count);
-      }
+  const int64_t taps = c.taps(), row = c.inner * taps, vectors = ceil_div(c.outer, j.k.lanes);
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < c.inner; ++i)
+    for (int64_t t = 0; t < taps; ++t) places.push_back((t * c.inner + i) * j.padded);
+  const int64_t all = c.groups * vectors;
+  parallel_for(all, parallel && c.outer * row > 1 << 15 ? 1 : all, [&](int64_t from, int64_t last) {
+    for (int64_t i = from; i < last; ++i) {
+      const int64_t group = i / vectors, first = i % vectors * j.k.lanes;
+      j.k.collect(sums + (group * row * j.padded + first) * j.wide, places.data(), static_cast<char*>(w) + (group * c.outer + first) * row * j.narrow,
+                  row, row, std::min(j.k.lanes, c.outer - first), nullptr);
     }
   });
-  if (!copy.data) return;
-  const Segment whole{0, 0, c.groups * c.outer * row};
-  j.k.store(copy.data, whole.count, w, whole.count, 1, 1, nullptr, &whole, 1);
 }
 
 // Sums that lie as the weight does: [groups][rows][padded] without what was added to fill vectors.
@@ -185,8 +185,8 @@ void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
 
 void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
   const Convolution& c = j.c;
-  j.lay_out(false);
-  const int64_t bytes = ((j.copies ? j.image_elements() : 0) + j.turned_elements()) * j.wide;
+  j.lay_out();
+  const int64_t bytes = ((j.copies ? j.a_image : 0) + j.turned_elements()) * j.wide;
   const int64_t parts = j.sums * j.wide <= kPartBytes ? std::min(c.batch, kMostParts) : 1;
   const int64_t chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1, ceil_div(c.batch, parts));
   Buffer sums(size_t(parts * j.sums * j.wide));
@@ -197,19 +197,19 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
         const int64_t n0 = c.batch * p / parts, n1 = c.batch * (p + 1) / parts;
         for (int64_t n = n0; n < n1; n += chunk) {
           const int64_t count = std::min(chunk, n1 - n);
-          if (j.copies)
-            for (int64_t i = 0; i < count * j.channels(); ++i) now.copy(n, i);
-          for (int64_t m = 0; m < count; ++m)
+          for (int64_t m = 0; m < count; ++m) {
+            for (int64_t i = 0; i < now.copies(); ++i) now.copy(n, m, i);
             for (int64_t i = 0; i < now.turns(); ++i) now.turn(n, m, i);
+          }
           for (int64_t g = 0; g < c.groups; ++g)
-            now.add(n, count, g, 0, j.panels, 0, c.taps(), 0, c.inner, sums.data + p * j.sums * j.wide, n == n0);
+            now.add(n, count, g, 0, j.panels, 0, j.sets, 0, j.members, sums.data + p * j.sums * j.wide, n == n0);
         }
       }
     });
     add_up(j, sums.data, parts, j.sums);
   } else {
     Chunk now(j, chunk);
-    const int64_t row_panels = ceil_div(c.inner, j.height), taps = c.taps();
+    const int64_t row_panels = ceil_div(j.members, j.height);
     auto share = [&](int64_t count, auto&& body) {
       parallel_for(count, parallel ? std::max<int64_t>(1, count / (8 * get_num_threads())) : count, [&](int64_t from, int64_t to) {
         for (int64_t i = from; i < to; ++i) body(i);
@@ -217,16 +217,16 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
     };
     for (int64_t n = 0; n < c.batch; n += chunk) {
       const int64_t count = std::min(chunk, c.batch - n);
-      if (j.copies) share(count * j.channels(), [&](int64_t i) { now.copy(n, i); });
+      share(count * now.copies(), [&](int64_t i) { now.copy(n, i / now.copies(), i % now.copies()); });
       share(count * now.turns(), [&](int64_t i) { now.turn(n, i / now.turns(), i % now.turns()); });
-      // A panel of y with one panel of x's channels and all taps; where these are few, each tap alone.
+      // A panel of y with one panel of rows of all sets; where these are few, each set alone.
       const int64_t pairs = c.groups * j.panels * row_panels;
-      const int64_t splits = parallel && pairs < 8 * get_num_threads() ? taps : 1;
+      const int64_t splits = parallel && pairs < 8 * get_num_threads() ? j.sets : 1;
       share(pairs * splits, [&](int64_t i) {
         const int64_t split = i % splits, pair = i / splits, g = pair / (j.panels * row_panels), rest = pair % (j.panels * row_panels);
-        const int64_t c0 = rest % row_panels * j.height;
-        now.add(n, count, g, rest / row_panels, rest / row_panels + 1, taps * split / splits, taps * (split + 1) / splits, c0,
-                std::min(c0 + j.height, c.inner), sums.data, n == 0);
+        const int64_t m0 = rest % row_panels * j.height;
+        now.add(n, count, g, rest / row_panels, rest / row_panels + 1, j.sets * split / splits, j.sets * (split + 1) / splits, m0,
+                std::min(m0 + j.height, j.members), sums.data, n == 0);
       });
     }
   }
@@ -238,25 +238,32 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
 
 void by_dots(WeightJob& j, void* w, bool parallel) {
   const Convolution& c = j.c;
-  j.lay_out(true);
+  PaddedImage image;
+  std::vector<int64_t> meets[3], shifts;
+  for (int i = 0; i < 3; ++i)
+    for (int64_t t = 0; t < c.kernel[i]; ++t) meets[i].push_back(t * c.dilation[i]);
+  image.lay_out(c.inner, c.in, c.padding, c.stride, c.out, meets);
+  for (int64_t p0 : meets[0])
+    for (int64_t p1 : meets[1])
+      for (int64_t p2 : meets[2]) shifts.push_back(image.offset(p0, p1, p2));
   const int64_t taps = c.taps(), own = c.outer * c.inner * taps, count = c.groups * own;
   const int64_t parts = std::min(c.batch, count * j.wide <= kPartBytes ? kMostParts : 1);
-  const int64_t slice = j.image.axes[1].extent * j.image.axes[2].extent;
-  const bool joined = j.image.axes[2].extent == c.out[2];
+  const int64_t slice = image.axes[1].extent * image.axes[2].extent;
+  const bool joined = image.axes[2].extent == c.out[2];
   const int64_t rows = joined ? 1 : c.out[1], length = joined ? c.out[1] * c.out[2] : c.out[2];
   const bool converts = j.k.source != j.k.compute;
   Buffer sums(size_t(parts * count * j.wide));
   std::memset(sums.data, 0, sums.bytes);
   const int64_t tasks = parts * c.groups;
   parallel_for(tasks, parallel ? std::max<int64_t>(1, tasks / (8 * get_num_threads())) : tasks, [&](int64_t from, int64_t to) {
-    Buffer image(size_t(j.image.elements() * j.wide)), values(converts ? size_t(c.outer * c.out_size() * j.wide) : 0);
-    std::memset(image.data, 0, image.bytes);
+    Buffer copied(size_t(image.elements() * j.wide)), values(converts ? size_t(c.outer * c.out_size() * j.wide) : 0);
+    std::memset(copied.data, 0, copied.bytes);
     for (int64_t t = from; t < to; ++t) {
       const int64_t part = t / c.groups, g = t % c.groups;
       char* out = sums.data + (part * count + g * own) * j.wide;
       for (int64_t n = c.batch * part / parts; n < c.batch * (part + 1) / parts; ++n) {
         for (int64_t i = 0; i < c.inner; ++i)
-          j.image.fill(j.k, j.x + ((n * c.groups + g) * c.inner + i) * c.in_size() * j.narrow, image.data + i * j.image.channel * j.wide);
+          image.fill(j.k, j.x + ((n * c.groups + g) * c.inner + i) * c.in_size() * j.narrow, copied.data + i * image.channel * j.wide);
         const char* y = j.y + (n * c.groups + g) * c.outer * c.out_size() * j.narrow;
         if (converts) {
           j.k.rows(y, 0, 1, values.data, 0, 1, c.outer * c.out_size());
@@ -267,8 +274,8 @@ void by_dots(WeightJob& j, void* w, bool parallel) {
             for (int64_t d = 0; d < c.out[0]; ++d)
               for (int64_t tap = 0; tap < taps; tap += kMostTaps)
                 j.k.dots(rows, length, y + (o * c.out_size() + d * c.out[1] * c.out[2]) * j.wide, c.out[2],
-                         image.data + (i * j.image.channel + d * slice) * j.wide, j.image.axes[2].extent,
-                         j.shifts.data() + tap, std::min(kMostTaps, taps - tap), out + ((o * c.inner + i) * taps + tap) * j.wide);
+                         copied.data + (i * image.channel + d * slice) * j.wide, image.axes[2].extent,
+                         shifts.data() + tap, std::min(kMostTaps, taps - tap), out + ((o * c.inner + i) * taps + tap) * j.wide);
       }
     }
   });

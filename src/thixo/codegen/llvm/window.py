@@ -22,6 +22,7 @@ from thixo.codegen.llvm.contract_pack import MEMORY, converted, rounded, transpo
 from thixo.codegen.llvm.emit import Function, module, vector
 from thixo.codegen.llvm.target import Target
 from thixo.codegen.llvm.window_pool import max_function
+from thixo.codegen.llvm.window_turn import collect_function, masks_fit, spread_function
 from thixo.codegen.llvm.winograd import winograd_functions
 
 COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
@@ -298,11 +299,6 @@ def plane_function(dtype: str, target: Target) -> Function:
     return f
 
 
-def _masks_fit(source: str, target: Target) -> bool:
-    """16-bit elements have no masked loads below AVX-512."""
-    return target.masks and (BYTES[source] >= 4 or target.vector_bytes == 64)
-
-
 def rows_function(source: str, target: Target) -> Function:
     """to[r * to_row + j] = from[r * from_row + j * step] for r < rows, j < count, converted to what is computed in."""
     parameters = (
@@ -313,7 +309,7 @@ def rows_function(source: str, target: Target) -> Function:
     to = COMPUTE[source]
     lanes, element, size = target.lanes(BYTES[to]), MEMORY[source], BYTES[source]
     narrow, wide = vector(element, lanes), vector(TYPES[to], lanes)
-    mask_fits = _masks_fit(source, target)
+    mask_fits = masks_fit(source, target)
 
     def single(a: str, b: str, start: str) -> None:
         with f.loop(start, "%count") as j:
@@ -391,7 +387,7 @@ def store_function(to: str, target: Target) -> Function:
     lanes, size = target.lanes(BYTES[compute]), BYTES[to]
     has_bias = f.compare("ne", "%bias", "null", "ptr")
     plain, double = f.compare("eq", "%step", 1), f.compare("eq", "%step", 2)
-    mask_fits = _masks_fit(to, target)
+    mask_fits = masks_fit(to, target)
     more = f.variable(TYPES[compute], "0.0")
 
     def value(at: str, n: int, mask: str = "") -> str:
@@ -512,6 +508,8 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
             rows_function(dtype, target),
             store_function(dtype, target),
             turn_function(dtype, target),
+            spread_function(dtype, compute, target),
+            collect_function(dtype, compute, target),
         ]
         yield f"conv-{dtype}", module(functions)
     yield "conv-winograd", module(winograd_functions(target))

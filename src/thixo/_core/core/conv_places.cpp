@@ -1,0 +1,328 @@
+#include "conv_places.h"
+
+#include <cstring>
+
+#include "thread_pool.h"
+
+namespace thixo {
+
+namespace {
+
+constexpr double kParallelWork = 1e6;
+constexpr int64_t kPassBytes = 26 << 10;    // of the weight for one pass: it stays in the nearest cache
+constexpr int64_t kImageBytes = 640 << 10;  // of images that are worked on together
+constexpr int64_t kSumBytes = 256 << 10;    // of their results
+constexpr int64_t kSharedBytes = 8 << 20;   // images of at most this size are copied by all threads together
+
+// Cycles for one k of a tile: products, at least four cycles between two additions to the same sums, loads.
+double tile_cycles(int64_t rows, int64_t vectors) {
+  return std::max({0.5 * double(rows * vectors), 4.0, 0.5 * double(rows + vectors + 2)});
+}
+
+int64_t even_height(int64_t width, int64_t most) { return ceil_div(width, ceil_div(width, most)); }
+
+// A phase as the loops see it: which of its axes follow each other without a gap.
+struct Run {
+  const PlacePhase* phase;
+  std::vector<Offsets> table;
+  int64_t pass = 1;    // k in one pass
+  bool joins = false;  // rows of results are one long row
+};
+
+// A part of the work: images [n0, n1), results [from, to) along the axis that is cut.
+struct Unit {
+  int64_t n0, n1, from, to;
+};
+
+struct Plan {
+  const Places& p;
+  const ConvKernels& k;
+  int64_t wide, narrow, ld, panels, depth;  // depth: k of all taps
+  int cut;                                  // of the image
+  int64_t out_slice = 1, out_size = 1;      // results from one position of the cut axis to the next; all
+  int64_t strip = 1, images = 1;            // positions of the cut axis in a unit; images in it
+  int64_t span = 1;                         // positions of the image that a strip meets
+  std::vector<Run> runs;
+  std::vector<int64_t> collected;           // places of the sums
+
+  explicit Plan(const Places& places) : p(places), k(*places.kernels), cut(places.image.cut) {
+    wide = item_size(k.compute);
+    narrow = item_size(k.source);
+    ld = p.vectors * k.lanes;
+    panels = ceil_div(ceil_div(p.rows, k.lanes), p.vectors);
+    depth = p.image.channels * p.taps;
+    out_size = p.out[0] * p.out[1] * p.out[2];
+    out_slice = out_size / p.out[cut];
+    choose_strips();
+    for (const PlacePhase& phase : p.phases) add_run(phase);
+    const int64_t most = images > 1 ? out_size : strip * out_slice;
+    for (int64_t i = 0; i < most; ++i) collected.push_back(i * ld);
+  }
+
+  int64_t image_bytes() const { return p.image.elements() * wide; }
+  bool strips() const { return strip < p.out[cut]; }
+
+  // The positions of the image that results [from, to) meet.
+  void meets(int64_t from, int64_t to, int64_t& low, int64_t& high) const {
+    low = p.image.extent[cut];
+    high = 0;
+    for (const PlacePhase& f : p.phases) {
+      const int64_t q0 = first_of(f, from), q1 = first_of(f, to);
+      if (q0 >= q1) continue;
+      for (const PlacePhase::Tap& t : f.taps) {
+        low = std::min(low, q0 * f.reach[cut] + t.at[cut]);
+        high = std::max(high, (q1 - 1) * f.reach[cut] + t.at[cut] + 1);
+      }
+    }
+    if (low >= high) low = high = 0;
+  }
+  // The first q of a phase whose result is not before `at`.
+  int64_t first_of(const PlacePhase& f, int64_t at) const {
+    return std::clamp<int64_t>(ceil_div(std::max<int64_t>(at - f.start[cut], 0), f.step[cut]), 0, f.count[cut]);
+  }
+
+  void choose_strips() {
+    const int64_t result = out_slice * ld * wide, whole = p.out[cut], bytes = p.groups * image_bytes();
+    const int64_t pieces = std::max(ceil_div(bytes, kImageBytes), ceil_div(whole * result, kSumBytes));
+    strip = ceil_div(whole, std::min(pieces, whole));
+    span = p.image.extent[cut];
+    images = 1;
+    if (strip == whole) {
+      images = std::clamp<int64_t>(std::min(kImageBytes / std::max<int64_t>(bytes, 1), kSumBytes / (whole * result)), 1, p.batch);
+      return;
+    }
+    span = 1;
+    for (int64_t at = 0; at < whole; at += strip) {
+      int64_t low, high;
+      meets(at, std::min(whole, at + strip), low, high);
+      span = std::max(span, high - low);
+    }
+  }
+
+  void add_run(const PlacePhase& f) {
+    Run r;
+    r.phase = &f;
+    const int64_t pitches[3] = {p.image.slice(0), p.image.slice(1), p.image.slice(2)};
+    for (int64_t c = 0; c < p.image.channels; ++c)
+      for (const PlacePhase::Tap& t : f.taps)
+        r.table.push_back({(t.at[0] * pitches[0] + t.at[1] * pitches[1] + t.at[2] * pitches[2] + c) * wide, (c * p.taps + t.tap) * ld * wide});
+    const int64_t all = std::max<int64_t>(1, int64_t(r.table.size())), most = std::max<int64_t>(kPassBytes / (ld * wide), 16);
+    r.pass = ceil_div(all, ceil_div(all, most));
+    r.joins = f.reach[1] == 1 && f.reach[2] == 1 && f.step[1] == 1 && f.step[2] == 1 && f.count[2] == p.image.extent[2] &&
+              f.count[2] == p.out[2] && f.count[1] > 1;
+    runs.push_back(std::move(r));
+  }
+
+  std::vector<Unit> units() const {
+    std::vector<Unit> made;
+    for (int64_t n = 0; n < p.batch; n += images)
+      for (int64_t at = 0; at < p.out[cut]; at += strip)
+        made.push_back({n, std::min(n + images, p.batch), at, std::min(at + strip, p.out[cut])});
+    return made;
+  }
+  int64_t unit_elements() const { return images * p.groups * span * p.image.slice(cut); }
+
+  const char* planes(int64_t n, int64_t g) const { return p.source + (n * p.groups + g) * p.image.channels * p.image.plane() * narrow; }
+
+  // The weight as [groups][panels][channels * taps][ld].
+  void pack(char* to, bool parallel) const {
+    const int64_t vectors = ceil_div(p.rows, k.lanes), length = depth;
+    if (p.rows % k.lanes) std::memset(to, 0, size_t(p.groups * panels * depth * ld * wide));  // no odd numbers in what is left over
+    std::vector<int64_t> at(static_cast<size_t>(p.turned ? p.taps : length));
+    for (size_t i = 0; i < at.size(); ++i) at[i] = int64_t(i) * ld;
+    auto panel = [&](int64_t g, int64_t v) { return to + ((g * panels + v / p.vectors) * length * ld + v % p.vectors * k.lanes) * wide; };
+    if (!p.turned) {
+      const int64_t all = p.groups * vectors;
+      parallel_for(all, parallel && p.rows * length > 1 << 15 ? 1 : all, [&](int64_t from, int64_t last) {
+        for (int64_t i = from; i < last; ++i) {
+          const int64_t g = i / vectors, v = i % vectors;
+          k.spread(p.weight + (g * p.rows + v * k.lanes) * length * narrow, length, panel(g, v), at.data(), length, std::min(k.lanes, p.rows - v * k.lanes));
+        }
+      });
+      return;
+    }
+    const int64_t all = p.groups * p.image.channels;
+    parallel_for(all, parallel && p.rows * length > 1 << 15 ? std::max<int64_t>(1, all / 32) : all, [&](int64_t from, int64_t last) {
+      for (int64_t i = from; i < last; ++i)
+        for (int64_t v = 0; v < vectors; ++v)
+          k.spread(p.weight + (i * p.rows + v * k.lanes) * p.taps * narrow, p.taps, panel(i / p.image.channels, v) + i % p.image.channels * p.taps * ld * wide,
+                   at.data(), p.taps, std::min(k.lanes, p.rows - v * k.lanes));
+    });
+  }
+
+  // Results of one unit, group and panel from `image`, whose first position of the cut axis is `low`; `between` is the
+  // distance of two images, in elements.
+  void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* packed, char* sums) const {
+    const PlaceImage& x = p.image;
+    const int64_t vectors = std::min(p.vectors, ceil_div(p.rows, k.lanes) - panel * p.vectors);
+    const char* b = packed + (g * panels + panel) * depth * ld * wide;
+    const int64_t sum_image = (u.to - u.from) * out_slice * ld;
+    const int64_t sum_strides[3] = {p.out[1] * p.out[2] * ld, p.out[2] * ld, ld};
+    for (const Run& r : runs) {
+      const PlacePhase& f = *r.phase;
+      int64_t q0[3] = {0, 0, 0}, q1[3] = {f.count[0], f.count[1], f.count[2]};
+      q0[cut] = first_of(f, u.from);
+      q1[cut] = first_of(f, u.to);
+      if (q0[cut] >= q1[cut]) continue;
+      int64_t origin[3];  // of the sums: the first result of the phase in this unit
+      for (int i = 0; i < 3; ++i) origin[i] = f.start[i] + q0[i] * f.step[i] - (i == cut ? u.from : 0);
+      const int64_t rows = r.joins ? 1 : q1[1] - q0[1], width = r.joins ? (q1[1] - q0[1]) * f.count[2] : q1[2] - q0[2];
+      const int64_t height = even_height(width, k.most_rows[vectors - 1]), all = int64_t(r.table.size());
+      for (int64_t at = 0; at == 0 || at < all; at += r.pass)
+        for (int64_t n = u.n0; n < u.n1; ++n)
+          for (int64_t d = 0; d < q1[0] - q0[0]; ++d)
+            for (int64_t h = 0; h < rows; ++h) {
+              const char* a = image + ((n - u.n0) * between - low * x.slice(cut)) * wide +
+                              ((q0[0] + d) * f.reach[0] * x.slice(0) + (q0[1] + h) * f.reach[1] * x.slice(1) + q0[2] * f.reach[2] * x.slice(2)) * wide;
+              char* c = sums + ((n - u.n0) * sum_image + (origin[0] + d * f.step[0]) * sum_strides[0] +
+                                (origin[1] + h * f.step[1]) * sum_strides[1] + origin[2] * ld) * wide;
+              for (int64_t w = 0; w < width; w += height)
+                k.tile(std::min(r.pass, all - at), a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, r.table.data() + at,
+                       c + w * f.step[2] * ld * wide, f.step[2] * ld, std::min(height, width - w), vectors, at > 0);
+            }
+    }
+    for (int64_t n = u.n0; n < u.n1; ++n)
+      for (int64_t v = 0; v < vectors; ++v) {
+        const int64_t channel = (panel * p.vectors + v) * k.lanes, row = g * p.rows + channel;
+        k.collect(sums + ((n - u.n0) * sum_image + v * k.lanes) * wide, collected.data(),
+                  p.y + ((n * p.groups * p.rows + row) * out_size + u.from * out_slice) * narrow, out_size, (u.to - u.from) * out_slice,
+                  std::min(k.lanes, p.rows - channel), p.bias ? p.bias + row * narrow : nullptr);
+      }
+  }
+};
+
+}  // namespace
+
+void PlaceImage::lay_out(int64_t channel_count, const int64_t* sizes, const int64_t* pads, const int64_t* extents, bool tight) {
+  channels = pitch = channel_count;
+  // Places a multiple of 1024 bytes apart would share their lines of the nearest cache.
+  if (!tight && channels % 256 == 0) pitch += 16;
+  for (int i = 0; i < 3; ++i) {
+    size[i] = sizes[i];
+    pad[i] = pads[i];
+    extent[i] = std::max(extents[i], sizes[i] + pads[i]);
+  }
+  while (cut < 2 && extent[cut] == 1) ++cut;
+  places.clear();
+  places.reserve(size_t(size[0] * size[1] * size[2]));
+  for (int64_t d = 0; d < size[0]; ++d)
+    for (int64_t h = 0; h < size[1]; ++h)
+      for (int64_t w = 0; w < size[2]; ++w)
+        places.push_back((d + pad[0]) * slice(0) + (h + pad[1]) * slice(1) + (w + pad[2]) * pitch);
+}
+
+bool PlaceImage::padded() const { return extent[0] != size[0] || extent[1] != size[1] || extent[2] != size[2]; }
+
+int64_t PlaceImage::slice(int axis) const { return axis == 0 ? extent[1] * extent[2] * pitch : axis == 1 ? extent[2] * pitch : pitch; }
+
+void PlaceImage::fill(const ConvKernels& k, const char* from, int64_t block, int64_t low, int64_t high, char* to) const {
+  const int64_t inner = plane() / size[cut], channel = block * k.lanes, wide = item_size(k.compute);
+  const int64_t first = std::clamp<int64_t>(low - pad[cut], 0, size[cut]), last = std::clamp<int64_t>(high - pad[cut], first, size[cut]);
+  if (first >= last) return;
+  k.spread(from + (channel * plane() + first * inner) * item_size(k.source), plane(), to + (channel - low * slice(cut)) * wide,
+           places.data() + first * inner, (last - first) * inner, std::min(k.lanes, channels - channel));
+}
+
+void PlaceImage::clear(const ConvKernels& k, int64_t low, int64_t high, char* to) const {
+  const int64_t first = std::clamp<int64_t>(pad[cut], low, high), last = std::clamp<int64_t>(pad[cut] + size[cut], first, high);
+  const int64_t bytes = slice(cut) * item_size(k.compute);
+  std::memset(to, 0, size_t((first - low) * bytes));
+  std::memset(to + (last - low) * bytes, 0, size_t((high - last) * bytes));
+}
+
+void plan_places(Places& p) {
+  const ConvKernels& k = *p.kernels;
+  const int64_t all = ceil_div(p.rows, k.lanes);
+  for (int64_t v = 1; v <= std::min(kMostVectors, all); ++v) {
+    double cost = 0;
+    for (const PlacePhase& f : p.phases) {
+      const double rows = double(p.batch * p.groups * f.count[0] * f.count[1]), depth = double(p.image.channels) * double(f.taps.size());
+      for (int64_t panel = 0; panel < all; panel += v) {
+        const int64_t vectors = std::min(v, all - panel), height = even_height(f.count[2], k.most_rows[vectors - 1]);
+        const double tiles = rows * double(ceil_div(f.count[2], height));
+        cost += tiles * (depth * tile_cycles(height, vectors) + 30.0 + 3.0 * double(height * vectors));
+      }
+    }
+    if (v > 1 && cost >= 0.98 * p.cycles) continue;
+    p.cycles = cost;
+    p.vectors = v;
+  }
+}
+
+bool places_pay(const Places& p) {
+  if (p.rows < 2) return false;  // a weighted sum of rows
+  const double lanes = double(p.kernels->lanes), weights = double(p.groups * p.rows) * double(p.image.channels * p.taps);
+  double ideal = 0;
+  for (const PlacePhase& f : p.phases)
+    ideal += 0.5 * double(p.batch * f.count[0] * f.count[1] * f.count[2]) / lanes * double(p.groups * p.rows) * double(p.image.channels) * double(f.taps.size());
+  // Strided results are put into their places one by one there.
+  ideal += (p.phases.size() > 1 ? 0.35 : 0.1) * double(p.batch * p.groups * p.rows) * double(p.out[0] * p.out[1] * p.out[2]);
+  // The other way throws places away or gathers them, and reads a weight that is far away element by element.
+  return p.cycles + weights * (weights > 1 << 18 ? 0.6 : 0.35) < 1.18 * ideal;
+}
+
+void run_places(const Places& p) {
+  if (p.batch == 0 || p.rows == 0 || p.groups == 0) return;
+  const Plan plan(p);
+  const ConvKernels& k = plan.k;
+  const bool parallel = p.work >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
+  const int64_t threads = parallel ? get_num_threads() : 1;
+  const int64_t wide = plan.wide, slack = 4 * k.lanes;
+  Buffer packed(size_t((p.groups * plan.panels * plan.depth * plan.ld + slack) * wide));
+  plan.pack(packed.data, parallel);
+
+  const std::vector<Unit> units = plan.units();
+  const int64_t count = int64_t(units.size()), between = p.image.elements();
+  const int64_t sum_elements = plan.images * (plan.strips() ? plan.strip * plan.out_slice : plan.out_size) * plan.ld;
+  const bool shared = parallel && count < 3 * threads && p.batch * p.groups * between * wide <= kSharedBytes;
+  if (!shared) {
+    const int64_t group = plan.span * p.image.slice(plan.cut), one = p.groups * group;
+    parallel_for(count, parallel ? 1 : count, [&](int64_t from, int64_t last) {
+      Buffer images(size_t((plan.unit_elements() + slack) * wide)), sums(size_t((sum_elements + slack) * wide));
+      if (p.image.padded()) std::memset(images.data, 0, images.bytes);
+      for (int64_t i = from; i < last; ++i) {
+        const Unit& u = units[size_t(i)];
+        int64_t low = 0, high = plan.span;
+        if (plan.strips()) plan.meets(u.from, u.to, low, high);
+        for (int64_t n = u.n0; n < u.n1; ++n)
+          for (int64_t g = 0; g < p.groups; ++g) {
+            char* to = images.data + ((n - u.n0) * one + g * group) * wide;
+            if (plan.strips()) p.image.clear(k, low, high, to);
+            for (int64_t b = 0; b < p.image.blocks(k); ++b) p.image.fill(k, plan.planes(n, g), b, low, high, to);
+          }
+        for (int64_t g = 0; g < p.groups; ++g)
+          for (int64_t panel = 0; panel < plan.panels; ++panel)
+            plan.multiply(u, g, panel, images.data + g * group * wide, one, low, packed.data, sums.data);
+      }
+    });
+    return;
+  }
+  // Few units: all images are copied first, then threads share out units and panels.
+  Buffer images(size_t((p.batch * p.groups * between + slack) * wide));
+  const int64_t pairs = p.batch * p.groups;
+  parallel_for(pairs * p.image.blocks(k), std::max<int64_t>(1, pairs * p.image.blocks(k) / (4 * threads)), [&](int64_t from, int64_t last) {
+    for (int64_t i = from; i < last; ++i) {
+      const int64_t pair = i / p.image.blocks(k), block = i % p.image.blocks(k);
+      char* to = images.data + pair * between * wide;
+      // The border of a vector of channels belongs to who copies it.
+      if (p.image.padded()) {
+        const int64_t channel = block * k.lanes, some = std::min(k.lanes, p.image.channels - channel);
+        for (int64_t at = 0; at < between; at += p.image.pitch) std::memset(to + (at + channel) * wide, 0, size_t(some * wide));
+      }
+      p.image.fill(k, plan.planes(pair / p.groups, pair % p.groups), block, 0, p.image.extent[plan.cut], to);
+    }
+  });
+  const int64_t splits = std::min(plan.panels, std::max<int64_t>(1, ceil_div(4 * threads, count * p.groups)));
+  const int64_t tasks = count * p.groups * splits;
+  parallel_for(tasks, 1, [&](int64_t from, int64_t last) {
+    Buffer sums(size_t((sum_elements + slack) * wide));
+    for (int64_t i = from; i < last; ++i) {
+      const int64_t split = i % splits, g = i / splits % p.groups;
+      const Unit& u = units[size_t(i / splits / p.groups)];
+      for (int64_t panel = plan.panels * split / splits; panel < plan.panels * (split + 1) / splits; ++panel)
+        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0, packed.data, sums.data);
+    }
+  });
+}
+
+}  // namespace thixo

@@ -1,0 +1,67 @@
+// Convolutions with channels innermost: places of the image are the rows of the register tile, output channels its
+// vectors. What forward convolutions and gradients of the input have in common.
+#pragma once
+#include <vector>
+
+#include "conv_kernels.h"
+#include "gemm_job.h"
+
+namespace thixo {
+
+// An image, padded and with its channels side by side.
+struct PlaceImage {
+  int64_t channels = 0;                                     // of one group
+  int64_t size[3] = {1, 1, 1}, pad[3] = {0, 0, 0};          // of the source; zeros in front of it
+  int64_t extent[3] = {1, 1, 1};                            // of the copy
+  int64_t pitch = 1;                                        // elements from place to place
+  int cut = 0;                                              // the first axis with more than one position: strips are cut there
+  std::vector<int64_t> places;                              // of each element of a source plane
+
+  // Extents are at least those that hold the source. `tight`: places follow each other without a gap.
+  void lay_out(int64_t channel_count, const int64_t* sizes, const int64_t* pads, const int64_t* extents, bool tight);
+  bool padded() const;
+  int64_t slice(int axis) const;  // elements from one position of an axis to the next
+  int64_t elements() const { return extent[0] * slice(0); }
+  int64_t plane() const { return size[0] * size[1] * size[2]; }
+  int64_t blocks(const ConvKernels& k) const { return ceil_div(channels, k.lanes); }
+  // Copies positions [low, high) of the cut axis, one vector of channels; `from` is the first of all channels' planes.
+  void fill(const ConvKernels& k, const char* from, int64_t block, int64_t low, int64_t high, char* to) const;
+  // Zeros where the source has no such positions.
+  void clear(const ConvKernels& k, int64_t low, int64_t high, char* to) const;
+};
+
+// Results that meet the same taps: those at start + q * step, q < count.
+struct PlacePhase {
+  struct Tap {
+    int64_t at[3];  // in the padded image, for the first of these results
+    int64_t tap;    // which of the weight's
+  };
+  int64_t start[3] = {0, 0, 0}, step[3] = {1, 1, 1}, count[3] = {1, 1, 1};
+  int64_t reach[3] = {1, 1, 1};  // positions in the image between neighbours
+  std::vector<Tap> taps;
+};
+
+struct Places {
+  const ConvKernels* kernels = nullptr;
+  int64_t batch = 0, groups = 1, rows = 0, taps = 1;  // rows: channels of the results, in a group
+  PlaceImage image;
+  int64_t out[3] = {1, 1, 1};
+  const char* source = nullptr;
+  const char* weight = nullptr;
+  bool turned = false;  // the weight is [groups][channels][rows][taps], else [groups][rows][channels][taps]
+  const char* bias = nullptr;
+  char* y = nullptr;
+  std::vector<PlacePhase> phases;
+  double work = 0;
+
+  // Set by `plan_places`: vectors of a tile; cycles for all of it.
+  int64_t vectors = 1;
+  double cycles = 0;
+};
+
+void plan_places(Places& p);
+// Whether it is better than a sweep over planes (conv_sweep.h).
+bool places_pay(const Places& p);
+void run_places(const Places& p);
+
+}  // namespace thixo
