@@ -87,7 +87,7 @@ void test_convolution(const Convolution& c) {
     dw[size_t(iw)] += double(g[size_t(iy)]) * x[size_t(ix)];
   });
   std::vector<float> first_y, first_dx, first_dw;
-  for (ConvPlan plan : {ConvPlan::Direct, ConvPlan::Winograd}) {
+  for (ConvPlan plan : {ConvPlan::Planes, ConvPlan::Places, ConvPlan::Winograd}) {
     set_conv_plan(plan);
     for (int threads : {1, 2, 5}) {
       set_num_threads(threads);

@@ -14,7 +14,6 @@ namespace thixo {
 
 namespace {
 
-char way() { const char* v = getenv("CONV_WAY"); return v ? v[0] : 'a'; }
 std::atomic<ConvPlan> forced{ConvPlan::Chosen};
 
 // The weight in what is computed in: itself, or a copy.
@@ -36,31 +35,18 @@ void join_rows(const Sweep& s, SweepPhase& p) {
 }
 
 // Whether Winograd's products are taken: where they pay, or where that is forced.
-bool takes_winograd(const Convolution& c, const WinogradJob& j) {
+bool takes_winograd(const Convolution& c, const Places& p) {
   if (c.dtype != DType::F32 || c.in[0] * c.out[0] * c.kernel[0] != 1 || c.padding[0]) return false;
   for (int i = 1; i < 3; ++i)
     if (c.kernel[i] != 3 || c.stride[i] != 1 || c.dilation[i] != 1 || c.padding[i] > 2) return false;
-  const ConvPlan plan = forced.load(std::memory_order_relaxed);
-  return plan == ConvPlan::Winograd ? winograd_fits() : plan == ConvPlan::Chosen && winograd_pays(j);
+  const ConvPlan plan = conv_plan();
+  return plan == ConvPlan::Winograd ? winograd_fits() : plan == ConvPlan::Chosen && winograd_pays(p);
 }
 
-WinogradJob winograd_job(const Convolution& c, const void* x, const void* w, const void* bias, void* y, bool turned) {
-  WinogradJob j;
-  j.batch = c.batch;
-  j.groups = c.groups;
-  j.channels = turned ? c.outer : c.inner;
-  j.rows = turned ? c.inner : c.outer;
-  for (int i = 0; i < 2; ++i) {
-    j.in[i] = turned ? c.out[i + 1] : c.in[i + 1];
-    j.out[i] = turned ? c.in[i + 1] : c.out[i + 1];
-    j.pad[i] = turned ? 2 - c.padding[i + 1] : c.padding[i + 1];
-  }
-  j.x = x;
-  j.w = w;
-  j.bias = bias;
-  j.y = y;
-  j.turned = turned;
-  return j;
+// Whether places are the rows of tiles: where that pays, or where it is forced.
+bool takes_places(const Places& p) {
+  const ConvPlan plan = conv_plan();
+  return plan == ConvPlan::Places || (plan != ConvPlan::Planes && places_pay(p));
 }
 
 // A kernel of one tap that meets every place once: a product of matrices.
@@ -204,7 +190,9 @@ void by_products(const Convolution& c, const void* from, const void* w, const vo
 }  // namespace
 
 void set_conv_plan(ConvPlan plan) { forced.store(plan, std::memory_order_relaxed); }
-ConvPlan conv_plan() { return forced.load(std::memory_order_relaxed); }
+ConvPlan conv_plan() {
+  if (const char* v = getenv("CONV_WAY")) return v[0] == 's' ? ConvPlan::Planes : v[0] == 'p' ? ConvPlan::Places : v[0] == 'w' ? ConvPlan::Winograd : ConvPlan::Chosen;  // XXX
+  return forced.load(std::memory_order_relaxed); }
 
 bool all_finite(DType dtype, const void* values, int64_t count) {
   // An exponent of ones, looked for in integers: eight at a time without a branch.
@@ -223,12 +211,12 @@ bool all_finite(DType dtype, const void* values, int64_t count) {
 }
 
 void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
-  const WinogradJob other = winograd_job(c, x, w, bias, y, false);
-  if (takes_winograd(c, other) && winograd(other)) return;
-  if (way() != 'p' && is_product(c) && (!bias || (c.dtype == DType::F32 && c.groups == 1))) return by_products(c, x, w, bias, y, false);
-  if (way() != 's') {
-    const Places p = forward_places(c, x, w, bias, y);
-    if (way() == 'p' || places_pay(p)) return run_places(p);
+  if (is_product(c) && conv_plan() == ConvPlan::Chosen && (!bias || (c.dtype == DType::F32 && c.groups == 1)))
+    return by_products(c, x, w, bias, y, false);
+  if (c.outer > 1) {
+    const Places job = forward_places(c, x, w, bias, y);
+    if (takes_winograd(c, job) && winograd(job)) return;
+    if (takes_places(job)) return run_places(job);
   }
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
@@ -269,12 +257,11 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
 // the same remainder r, the same taps matter: those with t * dilation = r (mod stride), at o = q + (r - t * dilation) /
 // stride where i + padding = q * stride + r. So each remainder is a convolution of its own, of stride 1, with fewer taps.
 void convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
-  const WinogradJob other = winograd_job(c, y, w, nullptr, x, true);
-  if (takes_winograd(c, other) && winograd(other)) return;
-  if (way() != 'p' && is_product(c)) return by_products(c, y, w, nullptr, x, true);
-  if (way() != 's') {
-    const Places p = transposed_places(c, y, w, x);
-    if (way() == 'p' || places_pay(p)) return run_places(p);
+  if (is_product(c) && conv_plan() == ConvPlan::Chosen) return by_products(c, y, w, nullptr, x, true);
+  if (c.inner > 1) {
+    const Places job = transposed_places(c, y, w, x);
+    if (takes_winograd(c, job) && winograd(job)) return;
+    if (takes_places(job)) return run_places(job);
   }
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;

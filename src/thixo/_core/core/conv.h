@@ -35,7 +35,8 @@ void convolve_weight(const Convolution& c, const void* x, const void* y, void* w
 bool all_finite(DType dtype, const void* values, int64_t count);
 
 // How a convolution is computed; tests and benchmarks may overrule the choice.
-enum class ConvPlan : uint8_t { Chosen, Direct, Winograd };
+// Planes: vectors run over places. Places: they run over channels. Winograd: where the window allows it.
+enum class ConvPlan : uint8_t { Chosen, Planes, Places, Winograd };
 void set_conv_plan(ConvPlan plan);
 ConvPlan conv_plan();
 

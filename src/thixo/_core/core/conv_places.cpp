@@ -124,32 +124,6 @@ struct Plan {
 
   const char* planes(int64_t n, int64_t g) const { return p.source + (n * p.groups + g) * p.image.channels * p.image.plane() * narrow; }
 
-  // The weight as [groups][panels][channels * taps][ld].
-  void pack(char* to, bool parallel) const {
-    const int64_t vectors = ceil_div(p.rows, k.lanes), length = depth;
-    if (p.rows % k.lanes) std::memset(to, 0, size_t(p.groups * panels * depth * ld * wide));  // no odd numbers in what is left over
-    std::vector<int64_t> at(static_cast<size_t>(p.turned ? p.taps : length));
-    for (size_t i = 0; i < at.size(); ++i) at[i] = int64_t(i) * ld;
-    auto panel = [&](int64_t g, int64_t v) { return to + ((g * panels + v / p.vectors) * length * ld + v % p.vectors * k.lanes) * wide; };
-    if (!p.turned) {
-      const int64_t all = p.groups * vectors;
-      parallel_for(all, parallel && p.rows * length > 1 << 15 ? 1 : all, [&](int64_t from, int64_t last) {
-        for (int64_t i = from; i < last; ++i) {
-          const int64_t g = i / vectors, v = i % vectors;
-          k.spread(p.weight + (g * p.rows + v * k.lanes) * length * narrow, length, panel(g, v), at.data(), length, std::min(k.lanes, p.rows - v * k.lanes));
-        }
-      });
-      return;
-    }
-    const int64_t all = p.groups * p.image.channels;
-    parallel_for(all, parallel && p.rows * length > 1 << 15 ? std::max<int64_t>(1, all / 32) : all, [&](int64_t from, int64_t last) {
-      for (int64_t i = from; i < last; ++i)
-        for (int64_t v = 0; v < vectors; ++v)
-          k.spread(p.weight + (i * p.rows + v * k.lanes) * p.taps * narrow, p.taps, panel(i / p.image.channels, v) + i % p.image.channels * p.taps * ld * wide,
-                   at.data(), p.taps, std::min(k.lanes, p.rows - v * k.lanes));
-    });
-  }
-
   // Results of one unit, group and panel from `image`, whose first position of the cut axis is `low`; `between` is the
   // distance of two images, in elements.
   void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* packed, char* sums) const {
@@ -249,6 +223,34 @@ void plan_places(Places& p) {
   }
 }
 
+void pack_weight(const Places& p, char* to, bool parallel) {
+  const ConvKernels& k = *p.kernels;
+  const int64_t wide = item_size(k.compute), narrow = item_size(k.source), ld = p.vectors * k.lanes;
+  const int64_t vectors = ceil_div(p.rows, k.lanes), panels = ceil_div(vectors, p.vectors), channels = p.image.channels, depth = channels * p.taps;
+  if (p.rows % k.lanes) std::memset(to, 0, size_t(p.groups * panels * depth * ld * wide));  // no odd numbers in what is left over
+  parallel = parallel && p.rows * depth > 1 << 15;
+  std::vector<int64_t> at(static_cast<size_t>(p.turned ? p.taps : depth));
+  for (size_t i = 0; i < at.size(); ++i) at[i] = int64_t(i) * ld;
+  auto panel = [&](int64_t g, int64_t v) { return to + ((g * panels + v / p.vectors) * depth * ld + v % p.vectors * k.lanes) * wide; };
+  if (!p.turned) {
+    const int64_t all = p.groups * vectors;
+    parallel_for(all, parallel ? 1 : all, [&](int64_t from, int64_t last) {
+      for (int64_t i = from; i < last; ++i) {
+        const int64_t g = i / vectors, v = i % vectors;
+        k.spread(p.weight + (g * p.rows + v * k.lanes) * depth * narrow, depth, panel(g, v), at.data(), depth, std::min(k.lanes, p.rows - v * k.lanes));
+      }
+    });
+    return;
+  }
+  const int64_t all = p.groups * channels;
+  parallel_for(all, parallel ? std::max<int64_t>(1, all / 32) : all, [&](int64_t from, int64_t last) {
+    for (int64_t i = from; i < last; ++i)
+      for (int64_t v = 0; v < vectors; ++v)
+        k.spread(p.weight + (i * p.rows + v * k.lanes) * p.taps * narrow, p.taps, panel(i / channels, v) + i % channels * p.taps * ld * wide,
+                 at.data(), p.taps, std::min(k.lanes, p.rows - v * k.lanes));
+  });
+}
+
 bool places_pay(const Places& p) {
   if (p.rows < 2) return false;  // a weighted sum of rows
   const double lanes = double(p.kernels->lanes), weights = double(p.groups * p.rows) * double(p.image.channels * p.taps);
@@ -269,7 +271,7 @@ void run_places(const Places& p) {
   const int64_t threads = parallel ? get_num_threads() : 1;
   const int64_t wide = plan.wide, slack = 4 * k.lanes;
   Buffer packed(size_t((p.groups * plan.panels * plan.depth * plan.ld + slack) * wide));
-  plan.pack(packed.data, parallel);
+  pack_weight(p, packed.data, parallel);
 
   const std::vector<Unit> units = plan.units();
   const int64_t count = int64_t(units.size()), between = p.image.elements();

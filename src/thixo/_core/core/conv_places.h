@@ -60,6 +60,8 @@ struct Places {
 };
 
 void plan_places(Places& p);
+// The weight as [groups][panels of vectors][channels][taps][lanes of a panel].
+void pack_weight(const Places& p, char* to, bool parallel);
 // Whether it is better than a sweep over planes (conv_sweep.h).
 bool places_pay(const Places& p);
 void run_places(const Places& p);

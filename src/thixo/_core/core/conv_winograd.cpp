@@ -3,8 +3,6 @@
 #include <atomic>
 #include <cstring>
 
-#include "conv_image.h"
-#include "gemm_job.h"
 #include "shipped.h"
 #include "thread_pool.h"
 
@@ -12,10 +10,11 @@ namespace thixo {
 
 namespace {
 
-using InCall = void (*)(const void* planes, int64_t plane, int64_t pitch, void* v, int64_t between, int64_t count);
-using WeightCall = void (*)(const void* w, int64_t step, int64_t count, void* u, int64_t between);
-using OutCall = void (*)(const void* m, int64_t between, void* y, int64_t y_row, int64_t columns, int64_t rows,
-                         const void* bias, int64_t* wrong);
+using InCall = void (*)(const void* image, int64_t row, int64_t pitch, void* v, int64_t v_row, int64_t between, int64_t tiles,
+                        int64_t count);
+using WeightCall = void (*)(const void* w, int64_t ld, int64_t count, void* u, int64_t between);
+using OutCall = void (*)(const void* m, int64_t between, int64_t ld, void* y, int64_t y_row, int64_t tiles, int64_t count,
+                         int64_t* wrong);
 
 struct Transforms {
   int generation = -1;
@@ -37,107 +36,142 @@ Transforms transforms() {
 
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kProducts = 16;
-constexpr int64_t kChunkBytes = 1 << 20;
-constexpr int64_t kBlockBytes = 512 << 10;  // of V, and of the products, for one block of tiles
-constexpr int64_t kDepth = 256;             // channels in one pass: their part of V stays in the nearest cache
+constexpr int64_t kImageBytes = 512 << 10;  // of images that are worked on together
+constexpr int64_t kBlockBytes = 768 << 10;  // of V for one block of tiles
+constexpr int64_t kPassBytes = 26 << 10;    // of U for one pass: it stays in the nearest cache
+
+// The sixteen matrices are written side by side: were they a multiple of 4096 bytes apart, they would share their
+// places in the cache.
+int64_t apart(int64_t elements) { return round_up(elements, 1024) + 64; }
 
 struct Plan {
-  const WinogradJob& j;
+  const Places& p;
   const ConvKernels& k;
   Transforms t;
-  int64_t down, across;         // tiles in an image
-  PaddedImage image;            // of one group, in planes of even and odd rows and columns
-  int64_t block_rows, width;    // rows of tiles in a block; its tiles, in whole vectors
-  int64_t vectors, height;      // of the register tile
-  int64_t u_row;                // from row to row of the kernels' transforms
-  int64_t v_row;                // the same of the image's and of the products
-  int64_t u_each, v_each, m_each;  // elements of one of the sixteen matrices
+  int64_t down, across;               // tiles in an image
+  PlaceImage image;
+  int64_t ld, panels;                 // of the register tile: its columns, panels of them
+  int64_t strip, images;              // rows of tiles in a unit, images in it
+  int64_t block;                      // rows of tiles in a block
+  int64_t v_row, v_each, m_each;      // of V; elements of one of the sixteen matrices
+  int64_t u_panel, u_each;            // the same of U
+  int64_t pass;                       // channels in one pass
   std::vector<Offsets> table;
+  std::vector<int64_t> places;        // of the results of a block of one image
 
-  explicit Plan(const WinogradJob& job) : j(job), k(conv_kernels(DType::F32)), t(transforms()) {
-    down = ceil_div(j.out[0], 2);
-    across = ceil_div(j.out[1], 2);
-    const int64_t size[3] = {1, j.in[0], j.in[1]}, pad[3] = {0, j.pad[0], j.pad[1]}, step[3] = {1, 2, 2};
-    const int64_t places[3] = {1, down, across};
-    const std::vector<int64_t> meets[3] = {{0}, {0, 1, 2, 3}, {0, 1, 2, 3}};
-    image.lay_out(j.channels, size, pad, step, places, meets);
-    const int64_t most = std::clamp<int64_t>(kBlockBytes / (kProducts * 4 * std::max(j.channels, j.rows)), 6 * k.lanes, 16 * k.lanes);
-    block_rows = std::clamp<int64_t>(most / across, 1, j.batch * down);
-    width = round_up(block_rows * across, k.lanes);
-    const int64_t all = width / k.lanes;
-    vectors = all <= kMostVectors ? all : all % 3 == 0 && j.rows % k.most_rows[2] == 0 ? 3 : 2;
-    height = ceil_div(j.rows, ceil_div(j.rows, k.most_rows[vectors - 1]));
-    v_row = width + k.lanes;
-    u_row = round_up(j.channels, k.lanes) + k.lanes;
-    u_each = apart(j.rows * u_row);
-    v_each = apart(j.channels * v_row);
-    m_each = apart(j.rows * v_row);
-    for (int64_t c = 0; c < j.channels; ++c) table.push_back({c * 4, c * v_row * 4});
+  explicit Plan(const Places& job) : p(job), k(*job.kernels), t(transforms()) {
+    down = ceil_div(p.out[1], 2);
+    across = ceil_div(p.out[2], 2);
+    const int64_t extent[3] = {1, 2 * down + 2, 2 * across + 2};
+    image.lay_out(p.image.channels, p.image.size, p.image.pad, extent, false);
+    ld = p.vectors * k.lanes;
+    panels = ceil_div(ceil_div(p.rows, k.lanes), p.vectors);
+    v_row = round_up(image.channels, k.lanes);
+    if (v_row % 256 == 0) v_row += k.lanes;
+    const int64_t bytes = p.groups * image.elements() * 4;
+    strip = ceil_div(down, std::min(ceil_div(bytes, kImageBytes), down));
+    images = strip < down ? 1 : std::clamp<int64_t>(kImageBytes / std::max<int64_t>(bytes, 1), 1, p.batch);
+    block = std::clamp<int64_t>(kBlockBytes / (kProducts * v_row * 4 * across), 1, strip * images);
+    v_each = apart(block * across * v_row);
+    m_each = apart(block * across * ld);
+    u_panel = image.channels * ld;
+    u_each = apart(panels * u_panel);
+    const int64_t most = std::max<int64_t>(kPassBytes / (ld * 4), 16);
+    pass = ceil_div(image.channels, ceil_div(image.channels, most));
+    for (int64_t c = 0; c < image.channels; ++c) table.push_back({c * 4, c * ld * 4});
+    for (int64_t h = 0; h < std::min(2 * std::min(block, down), p.out[1]); ++h)
+      for (int64_t w = 0; w < p.out[2]; ++w) places.push_back((h * 2 * across + w) * ld);
   }
-  // The sixteen matrices are written side by side: were they a multiple of 4096 bytes apart, they would share their
-  // places in the cache.
-  static int64_t apart(int64_t elements) { return round_up(elements, 1024) + 64; }
+  bool strips() const { return strip < down; }
+  // Rows of the image that a unit holds.
+  int64_t span() const { return strips() ? 2 * strip + 2 : image.extent[1]; }
 };
 
-// The transforms of all kernels: [groups][16][rows][channels].
-void transform_weights(const Plan& p, float* u, bool parallel) {
-  const WinogradJob& j = p.j;
-  const int64_t all = j.groups * j.rows, own = j.rows * j.channels * 9;
-  parallel_for(all, parallel ? std::max<int64_t>(1, all / 32) : all, [&](int64_t from, int64_t to) {
+// The transforms of all kernels: [groups][16][panels][channels][ld].
+void transform_weights(const Plan& plan, float* u, bool parallel) {
+  const Places& p = plan.p;
+  Buffer packed(size_t(p.groups * plan.panels * plan.u_panel * 9) * 4);
+  pack_weight(p, packed.data, parallel);
+  const int64_t all = p.groups * plan.panels, parts = std::min<int64_t>(p.image.channels, 4);
+  parallel_for(all * parts, parallel && p.rows * p.image.channels > 1 << 12 ? 1 : all * parts, [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) {
-      const int64_t g = i / j.rows, row = i % j.rows;
-      const float* w = static_cast<const float*>(j.w) + g * own + row * 9 * (j.turned ? 1 : j.channels);
-      p.t.weight(w, 9 * (j.turned ? j.rows : 1), j.channels, u + g * kProducts * p.u_each + row * p.u_row, p.u_each);
+      const int64_t g = i / parts / plan.panels, panel = i / parts % plan.panels, c0 = p.image.channels * (i % parts) / parts,
+                    c1 = p.image.channels * (i % parts + 1) / parts;
+      plan.t.weight(packed.data + ((g * plan.panels + panel) * plan.u_panel + c0 * plan.ld) * 9 * 4, plan.ld, c1 - c0,
+                    u + g * kProducts * plan.u_each + panel * plan.u_panel + c0 * plan.ld, plan.u_each);
     }
   });
 }
 
 // Turning a kernel round exchanges the first and the last of its transforms' rows and columns.
-int64_t kernel_of(const Plan& p, int64_t xi) {
-  if (!p.j.turned) return xi;
+int64_t kernel_of(const Plan& plan, int64_t xi) {
+  if (!plan.p.turned) return xi;
   const int64_t other[4] = {3, 1, 2, 0};
   return other[xi / 4] * 4 + other[xi % 4];
 }
 
-// One block: rows [first, last) of tiles, counted over images, of one group. `images` begins with image n0.
-struct Block {
-  const Plan& p;
-  const float* u;
-  const char* images;
-  int64_t n0, group, first, last;
-  float* v;
-  float* m;
+// What one thread works in.
+struct Room {
+  const Plan& plan;
+  Buffer images, v, m, sums;
+  int64_t wrong = 0;
 
-  void in(int64_t c) const {
-    for (int64_t r = first; r < last; ++r) {
-      const int64_t n = r / p.down - n0, ty = r % p.down, pitch = p.image.axes[2].extent;
-      const float* planes = reinterpret_cast<const float*>(images) +
-                            ((n * p.j.groups + group) * p.j.channels + c) * p.image.channel + ty * pitch;
-      p.t.in(planes, p.image.plane, pitch, v + c * p.v_row + (r - first) * p.across, p.v_each, p.across);
+  explicit Room(const Plan& made)
+      : plan(made), images(size_t(made.images * made.p.groups * made.span() * made.image.slice(1) + made.k.lanes) * 4),
+        v(size_t(kProducts * made.v_each) * 4), m(size_t(kProducts * made.m_each) * 4),
+        sums(size_t(made.block * 4 * made.across * made.ld + made.k.lanes) * 4) {
+    std::memset(images.data, 0, images.bytes);
+  }
+
+  // Images [n0, n1), rows [from, to) of tiles of each.
+  void run(int64_t n0, int64_t n1, int64_t from, int64_t to, const float* u) {
+    const Places& p = plan.p;
+    const PlaceImage& x = plan.image;
+    const int64_t low = plan.strips() ? 2 * from : 0, high = plan.strips() ? 2 * to + 2 : x.extent[1], group = plan.span() * x.slice(1);
+    for (int64_t n = n0; n < n1; ++n)
+      for (int64_t g = 0; g < p.groups; ++g) {
+        char* into = images.data + ((n - n0) * p.groups + g) * group * 4;
+        const char* planes = p.source + (n * p.groups + g) * x.channels * x.plane() * 4;
+        if (plan.strips()) x.clear(plan.k, low, high, into);
+        for (int64_t b = 0; b < x.blocks(plan.k); ++b) x.fill(plan.k, planes, b, low, high, into);
+      }
+    const int64_t each = to - from, rows = (n1 - n0) * each;
+    for (int64_t g = 0; g < p.groups; ++g)
+      for (int64_t r = 0; r < rows; r += plan.block) {
+        const int64_t last = std::min(r + plan.block, rows);
+        for (int64_t i = r; i < last; ++i)
+          plan.t.in(images.data + ((i / each * p.groups + g) * group + 2 * (i % each) * x.slice(1)) * 4, x.slice(1), x.pitch,
+                    v.data + (i - r) * plan.across * plan.v_row * 4, plan.v_row, plan.v_each, plan.across, x.channels);
+        for (int64_t panel = 0; panel < plan.panels; ++panel) results(g, panel, n0, from, each, r, last, u);
+      }
+  }
+
+  // One panel of channels of the results of rows [r, last) of tiles.
+  void results(int64_t g, int64_t panel, int64_t n0, int64_t from, int64_t each, int64_t r, int64_t last, const float* u) {
+    const Places& p = plan.p;
+    const ConvKernels& k = plan.k;
+    const int64_t vectors = std::min(p.vectors, ceil_div(p.rows, k.lanes) - panel * p.vectors);
+    const int64_t tiles = (last - r) * plan.across, height = ceil_div(tiles, ceil_div(tiles, k.most_rows[vectors - 1])), depth = p.image.channels;
+    for (int64_t xi = 0; xi < kProducts; ++xi) {
+      const float* b = u + (g * kProducts + kernel_of(plan, xi)) * plan.u_each + panel * plan.u_panel;
+      for (int64_t at = 0; at < depth; at += plan.pass)
+        for (int64_t i = 0; i < tiles; i += height)
+          k.tile(std::min(plan.pass, depth - at), v.data + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
+                 m.data + (xi * plan.m_each + i * plan.ld) * 4, plan.ld, std::min(height, tiles - i), vectors, at > 0);
     }
-  }
-  // Panels [top, bottom) of rows of one of the sixteen products.
-  void multiply(int64_t xi, int64_t top, int64_t bottom) const {
-    const int64_t tiles = ceil_div((last - first) * p.across, p.k.lanes), depth = p.j.channels;
-    const int64_t passes = ceil_div(depth, kDepth), pass = ceil_div(depth, passes);
-    const float* a = u + (group * kProducts + kernel_of(p, xi)) * p.u_each;
-    for (int64_t at = 0; at < depth; at += pass)
-      for (int64_t t = 0; t < tiles; t += p.vectors)
-        for (int64_t i = top; i < bottom; ++i) {
-          const int64_t row = i * p.height;
-          p.k.tile(std::min(pass, depth - at), a + row * p.u_row, p.u_row, v + xi * p.v_each + t * p.k.lanes,
-                   p.table.data() + at, m + xi * p.m_each + row * p.v_row + t * p.k.lanes, p.v_row,
-                   std::min(p.height, p.j.rows - row), std::min(p.vectors, tiles - t), at > 0);
-        }
-  }
-  void out(int64_t row, int64_t* wrong) const {
-    const WinogradJob& j = p.j;
-    const float* bias = j.bias ? static_cast<const float*>(j.bias) + group * j.rows + row : nullptr;
-    for (int64_t r = first; r < last; ++r) {
-      const int64_t n = r / p.down, ty = r % p.down;
-      float* y = static_cast<float*>(j.y) + ((n * j.groups + group) * j.rows + row) * j.out[0] * j.out[1] + 2 * ty * j.out[1];
-      p.t.out(m + row * p.v_row + (r - first) * p.across, p.m_each, y, j.out[1], j.out[1],
-              std::min<int64_t>(2, j.out[0] - 2 * ty), bias, wrong);
+    const int64_t row = 2 * plan.across * plan.ld;
+    for (int64_t i = r; i < last; ++i)
+      plan.t.out(m.data + (i - r) * plan.across * plan.ld * 4, plan.m_each, plan.ld, sums.data + (i - r) * 2 * row * 4, row, plan.across,
+                 vectors * k.lanes, &wrong);
+    for (int64_t i = r; i < last;) {  // the rows of one image at a time
+      const int64_t n = n0 + i / each, top = from + i % each, some = std::min(last - i, each - i % each);
+      const int64_t h0 = 2 * top, h1 = std::min(2 * (top + some), p.out[1]), plane = p.out[1] * p.out[2];
+      for (int64_t j = 0; j < vectors; ++j) {
+        const int64_t channel = (panel * p.vectors + j) * k.lanes, out = g * p.rows + channel;
+        k.collect(sums.data + ((i - r) * 2 * row + j * k.lanes) * 4, plan.places.data(), p.y + ((n * p.groups * p.rows + out) * plane + h0 * p.out[2]) * 4,
+                  plane, (h1 - h0) * p.out[2], std::min(k.lanes, p.rows - channel), p.bias ? p.bias + out * 4 : nullptr);
+      }
+      i += some;
     }
   }
 };
@@ -149,101 +183,39 @@ bool winograd_fits() {
   return t.in && t.weight && t.out;
 }
 
-bool winograd_pays(const WinogradJob& j) {
-  if (!winograd_fits() || j.channels < 4 || j.rows < 4) return false;
-  // Cycles for a vector of tiles, channels and rows.
-  const double lanes = double(conv_kernels(DType::F32).lanes);
-  const double tiles = double(j.batch * ceil_div(j.out[0], 2)) * double(ceil_div(j.out[1], 2)) / lanes;
-  const double pairs = double(j.channels * j.rows), wide = lanes / std::min(lanes, double(ceil_div(j.out[1], 2)));
-  const double places = double(j.batch) * double(j.out[0] * j.out[1]) / lanes;
-  const double direct = places * pairs * 9 * 0.6;
-  // Transforms of kernels that no near cache holds cost what memory costs.
-  const double kernels = pairs * 16 * 4 > 1 << 20 ? pairs * 48 : pairs / lanes * 200;
-  const double own = tiles * pairs * 16 * 0.6 + tiles * wide * 60 * double(j.channels + j.rows) + kernels;
-  return own < 0.95 * direct;
+bool winograd_pays(const Places& p) {
+  if (!winograd_fits() || p.image.channels < 4 || p.rows < 4) return false;
+  // Cycles for vectors of channels and rows.
+  const double lanes = double(p.kernels->lanes), rows = double(ceil_div(p.rows, p.kernels->lanes)), channels = double(p.image.channels);
+  const double tiles = double(p.batch * p.groups * ceil_div(p.out[1], 2) * ceil_div(p.out[2], 2)), pairs = double(p.groups) * channels * rows;
+  const double kernels = pairs * (pairs * 16 * 64 > 1 << 20 ? 60 : 30);
+  const double own = tiles * channels * rows * 16 * 0.55 + tiles * (channels / lanes * 45 + rows * 50) + kernels;
+  return own < 0.95 * p.cycles;
 }
 
-bool winograd(const WinogradJob& j) {
-  if (j.batch == 0 || j.rows == 0 || j.groups == 0) return true;
-  const Plan p(j);
-  const double work = 18.0 * double(j.batch * j.groups) * double(j.channels * j.rows) * double(j.out[0] * j.out[1]);
-  const bool parallel = work >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
+bool winograd(const Places& p) {
+  if (p.batch == 0 || p.rows == 0 || p.groups == 0) return true;
+  const bool parallel = p.work >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
   const int64_t threads = parallel ? get_num_threads() : 1;
-  Buffer u(size_t(j.groups * kProducts * p.u_each) * 4);
+  Plan plan(p);
+  // Enough units for all threads; how they are cut changes no result.
+  while (parallel && ceil_div(p.batch, plan.images) * ceil_div(plan.down, plan.strip) < 2 * threads && (plan.images > 1 || plan.strip > 2)) {
+    if (plan.images > 1) plan.images = ceil_div(plan.images, 2);
+    else plan.strip = ceil_div(plan.strip, 2);
+  }
+  Buffer u(size_t(p.groups * kProducts * plan.u_each) * 4);
   float* kernels = reinterpret_cast<float*>(u.data);
-  transform_weights(p, kernels, parallel);
-
+  transform_weights(plan, kernels, parallel);
+  const int64_t strips = ceil_div(plan.down, plan.strip), units = ceil_div(p.batch, plan.images) * strips;
   std::atomic<int64_t> wrong{0};
-  const size_t slack = size_t(4 * p.k.lanes) * 4;
-  const int64_t image_bytes = j.groups * p.image.elements() * 4, plane = j.in[0] * j.in[1];
-  const size_t v_bytes = size_t(kProducts * p.v_each) * 4 + slack, m_bytes = size_t(kProducts * p.m_each) * 4 + slack;
-  const int64_t channels = j.groups * j.channels, panels = ceil_div(j.rows, p.height);
-  auto copy = [&](char* to, int64_t n0, int64_t from, int64_t last) {
-    for (int64_t c = from; c < last; ++c)
-      p.image.fill(p.k, static_cast<const char*>(j.x) + (n0 * channels + c) * plane * 4, to + c * p.image.channel * 4);
-  };
-  auto serial = [&](const Block& b) {
-    int64_t odd = 0;
-    for (int64_t c = 0; c < j.channels; ++c) b.in(c);
-    for (int64_t xi = 0; xi < kProducts; ++xi) b.multiply(xi, 0, panels);
-    for (int64_t row = 0; row < j.rows; ++row) b.out(row, &odd);
-    if (odd) wrong.store(1, std::memory_order_relaxed);
-  };
-
-  if (j.batch >= 2 * threads || threads == 1) {
-    int64_t chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(image_bytes, 1), 1, threads == 1 ? j.batch : ceil_div(j.batch, 2 * threads));
-    const int64_t chunks = ceil_div(j.batch, chunk);
-    parallel_for(chunks, threads == 1 ? chunks : ceil_div(chunks, 4 * threads), [&](int64_t from, int64_t to) {
-      Buffer images(size_t(chunk * image_bytes) + slack), v(v_bytes), m(m_bytes);
-      std::memset(images.data, 0, images.bytes);
-      for (int64_t i = from; i < to; ++i) {
-        const int64_t n0 = i * chunk, n1 = std::min(n0 + chunk, j.batch);
-        copy(images.data, n0, 0, (n1 - n0) * channels);
-        for (int64_t g = 0; g < j.groups; ++g)
-          for (int64_t r = n0 * p.down; r < n1 * p.down; r += p.block_rows)
-            serial({p, kernels, images.data, n0, g, r, std::min(r + p.block_rows, n1 * p.down),
-                    reinterpret_cast<float*>(v.data), reinterpret_cast<float*>(m.data)});
-      }
-    });
-    return wrong.load() == 0;
-  }
-
-  Buffer images(size_t(j.batch * image_bytes) + slack);
-  std::memset(images.data + images.bytes - slack, 0, slack);
-  const int64_t all = j.batch * channels, rows = j.batch * p.down, blocks = ceil_div(rows, p.block_rows);
-  parallel_for(all, std::max<int64_t>(1, all / (4 * threads)), [&](int64_t from, int64_t to) {
-    std::memset(images.data + from * p.image.channel * 4, 0, size_t((to - from) * p.image.channel) * 4);
-    copy(images.data, 0, from, to);
+  parallel_for(units, parallel ? 1 : units, [&](int64_t from, int64_t to) {
+    Room room(plan);
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t n = i / strips * plan.images, top = i % strips * plan.strip;
+      room.run(n, std::min(n + plan.images, p.batch), top, std::min(top + plan.strip, plan.down), kernels);
+    }
+    if (room.wrong) wrong.store(1, std::memory_order_relaxed);
   });
-  if (j.groups * blocks >= 3 * threads) {
-    parallel_for(j.groups * blocks, 1, [&](int64_t from, int64_t to) {
-      Buffer v(v_bytes), m(m_bytes);
-      for (int64_t i = from; i < to; ++i) {
-        const int64_t r = i % blocks * p.block_rows;
-        serial({p, kernels, images.data, 0, i / blocks, r, std::min(r + p.block_rows, rows),
-                reinterpret_cast<float*>(v.data), reinterpret_cast<float*>(m.data)});
-      }
-    });
-    return wrong.load() == 0;
-  }
-  // Few blocks: all threads work on each.
-  Buffer v(v_bytes), m(m_bytes);
-  for (int64_t i = 0; i < j.groups * blocks; ++i) {
-    const int64_t r = i % blocks * p.block_rows;
-    const Block b{p, kernels, images.data, 0, i / blocks, r, std::min(r + p.block_rows, rows),
-                  reinterpret_cast<float*>(v.data), reinterpret_cast<float*>(m.data)};
-    parallel_for(j.channels, std::max<int64_t>(1, j.channels / (4 * threads)), [&](int64_t from, int64_t to) {
-      for (int64_t c = from; c < to; ++c) b.in(c);
-    });
-    parallel_for(kProducts, 1, [&](int64_t from, int64_t to) {
-      for (int64_t xi = from; xi < to; ++xi) b.multiply(xi, 0, panels);
-    });
-    parallel_for(j.rows, std::max<int64_t>(1, j.rows / (4 * threads)), [&](int64_t from, int64_t to) {
-      int64_t odd = 0;
-      for (int64_t row = from; row < to; ++row) b.out(row, &odd);
-      if (odd) wrong.store(1, std::memory_order_relaxed);
-    });
-  }
   return wrong.load() == 0;
 }
 
