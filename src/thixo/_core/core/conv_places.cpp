@@ -11,6 +11,8 @@ namespace {
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kPassBytes = 26 << 10;    // of the weight for one pass: it stays in the nearest cache
 constexpr int64_t kImageBytes = 640 << 10;  // of images that are worked on together
+constexpr int64_t kManyBytes = 3 << 20;     // the same where the weight is heavy: it is far away, and read once for them
+constexpr int64_t kHeavyBytes = 1 << 20;    // of a weight that no near cache holds
 constexpr int64_t kSumBytes = 256 << 10;    // of their results
 constexpr int64_t kSharedBytes = 8 << 20;   // images of at most this size are copied by all threads together
 
@@ -44,6 +46,7 @@ struct Plan {
   int64_t span = 1;                         // positions of the image that a strip meets
   std::vector<Run> runs;
   std::vector<int64_t> collected;           // places of the sums
+  bool heavy = false;
 
   explicit Plan(const Places& places) : p(places), k(*places.kernels), cut(places.image.cut) {
     wide = item_size(k.compute);
@@ -83,12 +86,14 @@ struct Plan {
 
   void choose_strips() {
     const int64_t result = out_slice * ld * wide, whole = p.out[cut], bytes = p.groups * image_bytes();
-    const int64_t pieces = std::max(ceil_div(bytes, kImageBytes), ceil_div(whole * result, kSumBytes));
+    heavy = p.groups * panels * depth * ld * wide > kHeavyBytes;
+    const int64_t room = heavy ? kManyBytes : kImageBytes;
+    const int64_t pieces = std::max(ceil_div(bytes, room), ceil_div(whole * result, kSumBytes));
     strip = ceil_div(whole, std::min(pieces, whole));
     span = p.image.extent[cut];
     images = 1;
     if (strip == whole) {
-      images = std::clamp<int64_t>(std::min(kImageBytes / std::max<int64_t>(bytes, 1), kSumBytes / (whole * result)), 1, p.batch);
+      images = std::clamp<int64_t>(std::min(room / std::max<int64_t>(bytes, 1), kSumBytes / (whole * result)), 1, p.batch);
       return;
     }
     span = 1;
@@ -142,7 +147,10 @@ struct Plan {
       for (int i = 0; i < 3; ++i) origin[i] = f.start[i] + q0[i] * f.step[i] - (i == cut ? u.from : 0);
       const int64_t rows = r.joins ? 1 : q1[1] - q0[1], width = r.joins ? (q1[1] - q0[1]) * f.count[2] : q1[2] - q0[2];
       const int64_t height = even_height(width, k.most_rows[vectors - 1]), all = int64_t(r.table.size());
-      for (int64_t at = 0; at == 0 || at < all; at += r.pass)
+      // What the next pass reads of a heavy weight is asked for in time, some of it before each tile.
+      const int64_t tiles = (u.n1 - u.n0) * (q1[0] - q0[0]) * rows * ceil_div(width, height), more = heavy && all ? ceil_div(r.pass * ld * wide, tiles * 64) * 64 : 0;
+      for (int64_t at = 0; at == 0 || at < all; at += r.pass) {
+        const char* ahead = at + r.pass < all ? b + r.table[size_t(at + r.pass)].b : nullptr;
         for (int64_t n = u.n0; n < u.n1; ++n)
           for (int64_t d = 0; d < q1[0] - q0[0]; ++d)
             for (int64_t h = 0; h < rows; ++h) {
@@ -150,10 +158,14 @@ struct Plan {
                               ((q0[0] + d) * f.reach[0] * x.slice(0) + (q0[1] + h) * f.reach[1] * x.slice(1) + q0[2] * f.reach[2] * x.slice(2)) * wide;
               char* c = sums + ((n - u.n0) * sum_image + (origin[0] + d * f.step[0]) * sum_strides[0] +
                                 (origin[1] + h * f.step[1]) * sum_strides[1] + origin[2] * ld) * wide;
-              for (int64_t w = 0; w < width; w += height)
+              for (int64_t w = 0; w < width; w += height) {
+                if (ahead)
+                  for (const char* end = ahead + more; ahead < end; ahead += 64) __builtin_prefetch(ahead, 0, 2);
                 k.tile(std::min(r.pass, all - at), a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, r.table.data() + at,
                        c + w * f.step[2] * ld * wide, f.step[2] * ld, std::min(height, width - w), vectors, at > 0);
+              }
             }
+      }
     }
     for (int64_t n = u.n0; n < u.n1; ++n)
       for (int64_t v = 0; v < vectors; ++v) {
@@ -169,8 +181,8 @@ struct Plan {
 
 void PlaceImage::lay_out(int64_t channel_count, const int64_t* sizes, const int64_t* pads, const int64_t* extents, bool tight) {
   channels = pitch = channel_count;
-  // Places a multiple of 1024 bytes apart would share their lines of the nearest cache.
-  if (!tight && channels % 256 == 0) pitch += 16;
+  // Places a multiple of 256 bytes apart would share few lines of the nearest cache.
+  if (!tight && channels % 64 == 0) pitch += 16;
   for (int i = 0; i < 3; ++i) {
     size[i] = sizes[i];
     pad[i] = pads[i];

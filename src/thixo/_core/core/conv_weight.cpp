@@ -47,7 +47,7 @@ struct WeightJob {
     wide = item_size(k.compute);
     narrow = item_size(k.source);
     copies = k.source != k.compute || c.taps() > 1 || c.padding[0] + c.padding[1] + c.padding[2] > 0;
-    joins = copies && c.dilation[2] == 1 && c.kernel[2] > 1 && c.inner <= 64;
+    joins = copies && c.dilation[2] == 1 && c.kernel[2] > 1 && c.inner < 64;
     members = joins ? c.kernel[2] * c.inner : c.inner;
     sets = joins ? c.kernel[0] * c.kernel[1] : c.taps();
     const int64_t all = ceil_div(c.outer, k.lanes);

@@ -37,7 +37,9 @@ Transforms transforms() {
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kProducts = 16;
 constexpr int64_t kImageBytes = 512 << 10;  // of images that are worked on together
-constexpr int64_t kBlockBytes = 768 << 10;  // of V for one block of tiles
+constexpr int64_t kBlockBytes = 768 << 10;  // of V for one block of tiles, and of the products
+constexpr int64_t kManyBytes = 2 << 20;     // the same where U is heavy: it is far away, and read once for them
+constexpr int64_t kHeavyBytes = 1 << 20;    // of a U that no near cache holds
 constexpr int64_t kPassBytes = 26 << 10;    // of U for one pass: it stays in the nearest cache
 
 // The sixteen matrices are written side by side: were they a multiple of 4096 bytes apart, they would share their
@@ -52,8 +54,9 @@ struct Plan {
   PlaceImage image;
   int64_t ld, panels;                 // of the register tile: its columns, panels of them
   int64_t strip, images;              // rows of tiles in a unit, images in it
-  int64_t block;                      // rows of tiles in a block
+  int64_t block, together;            // rows of tiles in a block; panels that are multiplied with it together
   int64_t v_row, v_each, m_each;      // of V; elements of one of the sixteen matrices
+  int64_t m_panel;                    // elements of a panel of the products
   int64_t u_panel, u_each;            // the same of U
   int64_t pass;                       // channels in one pass
   std::vector<Offsets> table;
@@ -67,13 +70,16 @@ struct Plan {
     ld = p.vectors * k.lanes;
     panels = ceil_div(ceil_div(p.rows, k.lanes), p.vectors);
     v_row = round_up(image.channels, k.lanes);
-    if (v_row % 256 == 0) v_row += k.lanes;
-    const int64_t bytes = p.groups * image.elements() * 4;
-    strip = ceil_div(down, std::min(ceil_div(bytes, kImageBytes), down));
-    images = strip < down ? 1 : std::clamp<int64_t>(kImageBytes / std::max<int64_t>(bytes, 1), 1, p.batch);
-    block = std::clamp<int64_t>(kBlockBytes / (kProducts * v_row * 4 * across), 1, strip * images);
+    if (v_row % 64 == 0) v_row += k.lanes;
+    const bool heavy = p.groups * kProducts * panels * image.channels * ld * 4 > kHeavyBytes;
+    const int64_t bytes = p.groups * image.elements() * 4, most_bytes = heavy ? kManyBytes : kImageBytes;
+    strip = ceil_div(down, std::min(ceil_div(bytes, most_bytes), down));
+    images = strip < down ? 1 : std::clamp<int64_t>(most_bytes / std::max<int64_t>(bytes, 1), 1, p.batch);
+    block = std::clamp<int64_t>((heavy ? kManyBytes : kBlockBytes) / (kProducts * v_row * 4 * across), 1, strip * images);
     v_each = apart(block * across * v_row);
-    m_each = apart(block * across * ld);
+    together = std::clamp<int64_t>(kBlockBytes / (kProducts * block * across * ld * 4), 1, panels);
+    m_panel = block * across * ld;
+    m_each = apart(together * m_panel);
     u_panel = image.channels * ld;
     u_each = apart(panels * u_panel);
     const int64_t most = std::max<int64_t>(kPassBytes / (ld * 4), 16);
@@ -142,31 +148,40 @@ struct Room {
         for (int64_t i = r; i < last; ++i)
           plan.t.in(images.data + ((i / each * p.groups + g) * group + 2 * (i % each) * x.slice(1)) * 4, x.slice(1), x.pitch,
                     v.data + (i - r) * plan.across * plan.v_row * 4, plan.v_row, plan.v_each, plan.across, x.channels);
-        for (int64_t panel = 0; panel < plan.panels; ++panel) results(g, panel, n0, from, each, r, last, u);
+        for (int64_t panel = 0; panel < plan.panels; panel += plan.together) {
+          const int64_t end = std::min(panel + plan.together, plan.panels);
+          for (int64_t xi = 0; xi < kProducts; ++xi)
+            for (int64_t i = panel; i < end; ++i) multiply(g, xi, i, i - panel, (last - r) * plan.across, u);
+          for (int64_t i = panel; i < end; ++i) results(g, i, i - panel, n0, from, each, r, last);
+        }
       }
   }
 
+  int64_t vectors(int64_t panel) const { return std::min(plan.p.vectors, ceil_div(plan.p.rows, plan.k.lanes) - panel * plan.p.vectors); }
+
+  // One of the sixteen products with a panel, the `slot`th of those that are multiplied together.
+  void multiply(int64_t g, int64_t xi, int64_t panel, int64_t slot, int64_t tiles, const float* u) {
+    const ConvKernels& k = plan.k;
+    const int64_t across = vectors(panel), height = ceil_div(tiles, ceil_div(tiles, k.most_rows[across - 1])), depth = plan.image.channels;
+    const float* b = u + (g * kProducts + kernel_of(plan, xi)) * plan.u_each + panel * plan.u_panel;
+    for (int64_t at = 0; at < depth; at += plan.pass)
+      for (int64_t i = 0; i < tiles; i += height)
+        k.tile(std::min(plan.pass, depth - at), v.data + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
+               m.data + (xi * plan.m_each + slot * plan.m_panel + i * plan.ld) * 4, plan.ld, std::min(height, tiles - i), across, at > 0);
+  }
+
   // One panel of channels of the results of rows [r, last) of tiles.
-  void results(int64_t g, int64_t panel, int64_t n0, int64_t from, int64_t each, int64_t r, int64_t last, const float* u) {
+  void results(int64_t g, int64_t panel, int64_t slot, int64_t n0, int64_t from, int64_t each, int64_t r, int64_t last) {
     const Places& p = plan.p;
     const ConvKernels& k = plan.k;
-    const int64_t vectors = std::min(p.vectors, ceil_div(p.rows, k.lanes) - panel * p.vectors);
-    const int64_t tiles = (last - r) * plan.across, height = ceil_div(tiles, ceil_div(tiles, k.most_rows[vectors - 1])), depth = p.image.channels;
-    for (int64_t xi = 0; xi < kProducts; ++xi) {
-      const float* b = u + (g * kProducts + kernel_of(plan, xi)) * plan.u_each + panel * plan.u_panel;
-      for (int64_t at = 0; at < depth; at += plan.pass)
-        for (int64_t i = 0; i < tiles; i += height)
-          k.tile(std::min(plan.pass, depth - at), v.data + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
-                 m.data + (xi * plan.m_each + i * plan.ld) * 4, plan.ld, std::min(height, tiles - i), vectors, at > 0);
-    }
     const int64_t row = 2 * plan.across * plan.ld;
     for (int64_t i = r; i < last; ++i)
-      plan.t.out(m.data + (i - r) * plan.across * plan.ld * 4, plan.m_each, plan.ld, sums.data + (i - r) * 2 * row * 4, row, plan.across,
-                 vectors * k.lanes, &wrong);
+      plan.t.out(m.data + (slot * plan.m_panel + (i - r) * plan.across * plan.ld) * 4, plan.m_each, plan.ld, sums.data + (i - r) * 2 * row * 4, row, plan.across,
+                 vectors(panel) * k.lanes, &wrong);
     for (int64_t i = r; i < last;) {  // the rows of one image at a time
       const int64_t n = n0 + i / each, top = from + i % each, some = std::min(last - i, each - i % each);
       const int64_t h0 = 2 * top, h1 = std::min(2 * (top + some), p.out[1]), plane = p.out[1] * p.out[2];
-      for (int64_t j = 0; j < vectors; ++j) {
+      for (int64_t j = 0; j < vectors(panel); ++j) {
         const int64_t channel = (panel * p.vectors + j) * k.lanes, out = g * p.rows + channel;
         k.collect(sums.data + ((i - r) * 2 * row + j * k.lanes) * 4, plan.places.data(), p.y + ((n * p.groups * p.rows + out) * plane + h0 * p.out[2]) * 4,
                   plane, (h1 - h0) * p.out[2], std::min(k.lanes, p.rows - channel), p.bias ? p.bias + out * 4 : nullptr);
@@ -188,7 +203,7 @@ bool winograd_pays(const Places& p) {
   // Cycles for vectors of channels and rows.
   const double lanes = double(p.kernels->lanes), rows = double(ceil_div(p.rows, p.kernels->lanes)), channels = double(p.image.channels);
   const double tiles = double(p.batch * p.groups * ceil_div(p.out[1], 2) * ceil_div(p.out[2], 2)), pairs = double(p.groups) * channels * rows;
-  const double kernels = pairs * (pairs * 16 * 64 > 1 << 20 ? 60 : 30);
+  const double kernels = pairs * (pairs * 16 * 64 > 2 << 20 ? 220 : 80);
   const double own = tiles * channels * rows * 16 * 0.55 + tiles * (channels / lanes * 45 + rows * 50) + kernels;
   return own < 0.95 * p.cycles;
 }

@@ -60,9 +60,7 @@ def spread_function(source: str, to: str, target: Target) -> Function:
                 read.append("poison")
                 continue
             at = f.at(f.at("%from", f.mul(f.min(i, last), "%from_row"), element), p, element)
-            value = (
-                f.masked_load(narrow, at, mask, size) if mask else f.load(narrow, at, size)
-            )
+            value = f.masked_load(narrow, at, mask, size) if mask else f.load(narrow, at, size)
             read.append(converted(f, source, to, value, lanes))
         return transpose(f, read, wide_element, lanes)
 
