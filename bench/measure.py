@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 Action = Callable[[], object]
+Clock = Callable[[], float]
 
 
 @dataclass
@@ -37,9 +38,8 @@ class Ratio:
         return {**asdict(self), "met": self.met}
 
 
-def repeat(action: Action, count: int) -> float:
+def repeat(action: Action, count: int, clock: Clock = time.perf_counter) -> float:
     """Seconds of one call, from `count` calls in a row."""
-    clock = time.perf_counter
     start = clock()
     for _ in range(count):
         action()
@@ -78,16 +78,18 @@ def compare(
     """Time both sides in turn, `rounds` times, about `seconds` each.
 
     Each turn begins with a call that is not timed, so that caches and threads are this side's own; with more
-    than one thread also with a pause, in which the other side's threads go to sleep.
+    than one thread also with a pause, in which the other side's threads go to sleep. Of one thread only the time
+    that it runs counts: others may use the machine too.
     """
     empty = lambda: None  # noqa: E731  (the loop and the call cost both sides the same)
-    pause = SETTLE_SECONDS if threads_in_use() > 1 else 0.0
+    alone = threads_in_use() == 1
+    pause, clock = (0.0, time.thread_time) if alone else (SETTLE_SECONDS, time.perf_counter)
     counts = []
     for action in (ours, peer):
         time.sleep(pause)
         action()
         counts.append(calibrate(action, seconds))
-    overhead = min(repeat(empty, 10_000) for _ in range(5))
+    overhead = min(repeat(empty, 10_000, clock) for _ in range(5))
     a: list[float] = []
     b: list[float] = []
     sides = ((ours, counts[0], a), (peer, counts[1], b))
@@ -96,7 +98,7 @@ def compare(
             if pause:
                 time.sleep(pause)
             action()
-            kept.append(max(repeat(action, count) - overhead, 1e-9))
+            kept.append(max(repeat(action, count, clock) - overhead, 1e-9))
     return ratio_of(case, a, b, target)
 
 

@@ -157,8 +157,7 @@ def main() -> int:
     options = parser.parse_args()
     seed = random.SystemRandom().randrange(10**6) if options.seed is None else options.seed
     print(f"seed {seed}")
-    if any("bfloat16" in name for name in options.family):
-        spare_the_peer()
+    spare_the_peer()
     good = True
     for threads in options.threads:
         good = run(threads, options, seed) and good
