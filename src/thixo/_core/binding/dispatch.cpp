@@ -50,12 +50,12 @@ static Results trace(const Operator& op, PyObject* const* slots) {
   return tensors_from(op, value.get());
 }
 
-static void attach(const Operator& op, const Ref<Node>& node, Results& results) {
-  finish_record(node, op, results);
+static void attach(const Operator& op, Ref<Node> node, Results& results) {
+  finish_record(*node, op, results);
   for (size_t i = 0; i < results.size(); ++i) {
     size_t k = op.many ? 0 : i;
     if (k < op.differentiable.size() && op.differentiable[k] && is_differentiable(results[i]->dtype))
-      set_history(results[i], node, uint32_t(i));
+      set_history(*results[i], i + 1 == results.size() ? std::move(node) : node, uint32_t(i));
   }
 }
 
@@ -119,8 +119,7 @@ static void copy_into(const Operator& op, const Ref<Tensor>& self, PyObject* sou
   fill(to, element);
 }
 
-static PyObject* call_inplace(const Operator& op, Slots& slots) {
-  PyObject* const* args = slots.items.data();
+static PyObject* call_inplace(const Operator& op, PyObject* const* args) {
   if (!is_tensor(args[0])) raise(ErrorKind::Argument, op.name + ": its first argument must be a Tensor");
   Ref<Tensor> self = ref_of(args[0]);
   run_check(op, args, meets_symbols(op, args));
@@ -163,7 +162,7 @@ static PyObject* call_inplace(const Operator& op, Slots& slots) {
   }
   bump_version(*self, current_source());
   if (node) {
-    finish_record(node, op, {self});
+    finish_record(*node, op, one_result(self));
     rebase_history(self, node);
   }
   return Py_NewRef(args[0]);
@@ -184,8 +183,7 @@ static PyObject* leaves(const Operator& op, PyObject* const* args, Results& resu
   return results_object(op, results);
 }
 
-static PyObject* call(const Operator& op, Slots& slots) {
-  PyObject* const* args = slots.items.data();
+PyObject* dispatch(const Operator& op, PyObject* const* args) {
   ProfiledCall profiled(op, args);
   if (op.kind == OpKind::Composite) {
     Results same;
@@ -196,7 +194,7 @@ static PyObject* call(const Operator& op, Slots& slots) {
     }
     return PyObject_Vectorcall(op.compose.get(), args, op.params.size(), nullptr);
   }
-  if (op.kind == OpKind::Inplace) return call_inplace(op, slots);
+  if (op.kind == OpKind::Inplace) return call_inplace(op, args);
   bool traced = meets_symbols(op, args);
   run_check(op, args, traced);
   bool records = wants_tape(op, args);
@@ -204,7 +202,7 @@ static PyObject* call(const Operator& op, Slots& slots) {
   Results results = traced ? trace(op, args) : evaluate(op, op.kind, args);
   if (modes.inference)
     for (auto& t : results) t->inference = true;
-  if (node) attach(op, node, results);
+  if (node) attach(op, std::move(node), results);
   return leaves(op, args, results);
 }
 
@@ -236,11 +234,6 @@ static PyObject* write_out(const Operator& op, Object value, PyObject* out) {
       one(PyTuple_GET_ITEM(value.get(), i), PySequence_Fast_ITEMS(out)[i]);
   }
   return Py_NewRef(out);
-}
-
-PyObject* dispatch(const Operator& op, Slots& slots) {
-  if (!slots.out || slots.out.get() == Py_None) return call(op, slots);
-  return write_out(op, Object::own(call(op, slots)), slots.out.get());
 }
 
 // Whether the exception that is set says that a Python function does not take such arguments: ours have other
@@ -291,7 +284,9 @@ static PyObject* bind_and_dispatch(PyObject* self, PyObject* const* args, size_t
       PyErr_Clear();
       throw;
     }
-    return dispatch(op, slots);
+    PyObject* result = dispatch(op, slots.items.data());
+    if (!slots.out || slots.out.get() == Py_None) return result;
+    return write_out(op, Object::own(result), slots.out.get());
   });
 }
 

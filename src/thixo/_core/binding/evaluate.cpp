@@ -32,7 +32,7 @@ static bool symbolic_item(PyObject* o) {
   return known.dim && Py_TYPE(o) == reinterpret_cast<PyTypeObject*>(known.dim);
 }
 
-thread_local bool tracing = false;
+constinit thread_local bool tracing = false;
 
 bool meets_symbols(const Operator& op, PyObject* const* slots) {
   if (tracing) return true;

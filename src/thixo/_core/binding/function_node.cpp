@@ -117,7 +117,7 @@ PyObject* attach_function(PyObject*, PyObject* args) {
       if (!is_tensor(o) || PyTuple_GET_ITEM(flags, i) != Py_True) continue;
       long input = PyLong_AsLong(PyTuple_GET_ITEM(dirty, i));
       if (input >= 0 && tensor_of(o)->base) rebase_history(ref_of(o), node, size_t(input));
-      else set_history(ref_of(o), node, uint32_t(i));
+      else set_history(*tensor_of(o), node, uint32_t(i));
     }
     Py_RETURN_NONE;
   });

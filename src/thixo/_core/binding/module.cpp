@@ -14,7 +14,6 @@ namespace thixo {
 
 PyTypeObject* operator_type = nullptr;
 extern PyType_Spec operator_spec, node_spec;
-extern thread_local bool tracing;
 PyObject* add_hook(PyObject*, PyObject*);
 PyObject* remove_hook(PyObject*, PyObject*);
 PyObject* retain_grad(PyObject*, PyObject*);
@@ -143,7 +142,7 @@ PyObject* become(PyObject*, PyObject* args) {
     Ref<Tensor> from = other == Py_None ? Ref<Tensor>() : ref_of(other);
     t.value = from ? from->value : Ref<External>();
     Ref<Node> fn = from ? current_grad_fn(from) : Ref<Node>();
-    if (fn) set_history(ref_of(tensor), fn, from->autograd->output);
+    if (fn) set_history(*tensor_of(tensor), fn, from->autograd->output);
     else if (t.autograd) t.autograd->grad_fn = nullptr;
     Py_RETURN_NONE;
   });
@@ -209,7 +208,7 @@ PyObject* look_like(PyObject*, PyObject* args) {
     t->offset = view->offset;
     t->numel = view->numel;
     t->value = view->value;
-    if (const Ref<Node>& fn = current_grad_fn(view)) set_history(t, fn, view->autograd->output);
+    if (const Ref<Node>& fn = current_grad_fn(view)) set_history(*t, fn, view->autograd->output);
     return Py_NewRef(tensor);
   });
 }

@@ -29,10 +29,16 @@ constexpr int kPlannedRules = 3;
 struct Rule {
   Object function;
   std::vector<int> serves;  // parameters whose gradients it returns
+  uint64_t serves_mask = 0;  // the same, a bit each
   std::vector<RuleArgument> arguments;
 };
 
 using Results = SmallVector<Ref<Tensor>, 2>;
+inline Results one_result(Ref<Tensor> t) {
+  Results results;
+  results.push_back(std::move(t));
+  return results;
+}
 struct Operator;
 using NativeCall = bool (*)(const Operator& op, PyObject* const* slots, Results& out);  // false: not this case
 
@@ -109,7 +115,7 @@ struct Slots {
 };
 
 void bind(const Operator& op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Slots& slots);
-PyObject* dispatch(const Operator& op, Slots& slots);
+PyObject* dispatch(const Operator& op, PyObject* const* slots);  // in signature order, borrowed
 PyObject* call_operator_object(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
 PyObject* call_binary(PyObject* op, PyObject* a, PyObject* b);
 
@@ -127,11 +133,12 @@ Results evaluate_view(const Operator& op, PyObject* const* slots);
 void check_arguments(const Operator& op, PyObject* const* slots);
 void check_dtype(const Operator& op, DType t);
 bool meets_symbols(const Operator& op, PyObject* const* slots);
+extern constinit thread_local bool tracing;  // every operator is traced, whatever it meets
 
 // ---- the tape
 bool wants_tape(const Operator& op, PyObject* const* slots);
 Ref<Node> begin_record(const Operator& op, PyObject* const* slots, const Tensor* overwritten);
-void finish_record(const Ref<Node>& node, const Operator& op, const Results& results);
+void finish_record(Node& node, const Operator& op, const Results& results);
 void visit_node(Node* node, visitproc visit, void* arg, int& status);
 void visit_function_node(Node* node, visitproc visit, void* arg, int& status);
 Object saved_of(Node* node);  // for people who walk the graph

@@ -70,6 +70,7 @@ static int fill(Operator& op, PyObject* kw) {
     rule.function = Object::borrow(function);
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(serves); ++k)
       rule.serves.push_back(int(PyLong_AsLong(PyTuple_GET_ITEM(serves, k))));
+    for (int p : rule.serves) rule.serves_mask |= uint64_t(1) << p;
     for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(sources); ++k) {
       const char* from;
       int index;

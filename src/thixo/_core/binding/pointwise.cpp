@@ -400,12 +400,12 @@ Ref<Tensor> run_numpy(const Operator& op, PyObject* const* slots, const Call& ca
 
 Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* into) {
   if (!into)
-    if (Ref<Tensor> made = everyday(op, slots)) return {made};
+    if (Ref<Tensor> made = everyday(op, slots)) return one_result(std::move(made));
   Call call = plan(op, slots);
   if (op.check && op.has_loops && !has_defaults(op, slots)) check_arguments(op, slots);
   if (const Kernel* kernel = find_kernel(op, slots, call.compute))
-    if (Ref<Tensor> made = run_kernel(op, slots, call, *kernel, into)) return {made};
-  return {run_numpy(op, slots, call)};
+    if (Ref<Tensor> made = run_kernel(op, slots, call, *kernel, into)) return one_result(std::move(made));
+  return one_result(run_numpy(op, slots, call));
 }
 
 }  // namespace thixo

@@ -106,7 +106,11 @@ struct Known {
 };
 extern Known known;
 
-inline bool is_tensor(PyObject* o) { return PyObject_TypeCheck(o, tensor_type); }
+// Tensor and its subclasses are heap types; numbers, None and tuples are not, and need no search.
+inline bool is_tensor(PyObject* o) {
+  PyTypeObject* type = Py_TYPE(o);
+  return type == tensor_type || ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && PyType_IsSubtype(type, tensor_type));
+}
 inline Tensor* tensor_of(PyObject* o) { return reinterpret_cast<TensorObject*>(o)->tensor; }
 inline Ref<Tensor> ref_of(PyObject* o) { return Ref<Tensor>(tensor_of(o)); }
 PyObject* wrap(Ref<Tensor> t);  // new reference; the same object for the same tensor

@@ -199,7 +199,7 @@ bool differentiable_input(PyObject* o) {
 Ref<Tensor> before_write(const Ref<Tensor>& t) {
   if (t->symbolic()) return t;
   Ref<Tensor> old = contiguous_copy(*t, t->dtype);
-  if (const Ref<Node>& fn = current_grad_fn(t)) set_history(old, fn, t->autograd->output);
+  if (const Ref<Node>& fn = current_grad_fn(t)) set_history(*old, fn, t->autograd->output);
   return old;
 }
 
@@ -211,8 +211,8 @@ Object spec_of(PyObject* o) {
 }
 
 // Keeps one thing for the node's rules. Results are added by finish_record.
-void keep(RuleNode& node, RuleArgument a, PyObject* const* slots, const Tensor* overwritten) {
-  if (a.from == From::Type && is_tensor(slots[a.index]) && !tensor_of(slots[a.index])->symbolic() && node.needs(a.index))
+void keep(RuleNode& node, uint64_t needed, RuleArgument a, PyObject* const* slots, const Tensor* overwritten) {
+  if (a.from == From::Type && needed >> a.index & 1 && is_tensor(slots[a.index]) && !tensor_of(slots[a.index])->symbolic())
     return;  // see type_of
   Kept& k = node.kept.emplace_back();
   k.what = a;
@@ -258,30 +258,31 @@ Ref<Node> begin_record(const Operator& op, PyObject* const* slots, const Tensor*
   node->owner = Object::borrow(op.self);
   node->op = &op;
   node->source = current_source();
+  uint64_t needed = 0;  // parameters that need a gradient, a bit each
   for (size_t i = 0; i < op.params.size(); ++i) {
     PyObject* o = slots[i];
     Kind kind = op.params[i].kind;
     if (kind == Kind::Tensor || kind == Kind::Operand) {
       bool counts = is_tensor(o) && is_differentiable(tensor_of(o)->dtype);
-      node->edges.push_back(counts ? gradient_edge(*tensor_of(o)) : Edge());
+      const Edge& edge = node->edges.emplace_back(counts ? gradient_edge(*tensor_of(o)) : Edge());
+      needed |= uint64_t(bool(edge.node)) << i;
     } else if (kind == Kind::Tensors) {
       node->list_lengths.push_back(PyTuple_Check(o) ? int(PyTuple_GET_SIZE(o)) : 0);
       if (!PyTuple_Check(o)) continue;
       for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(o); ++k) {
         PyObject* item = PyTuple_GET_ITEM(o, k);
-        node->edges.push_back(is_differentiable(tensor_of(item)->dtype) ? gradient_edge(ref_of(item)) : Edge());
+        bool counts = is_differentiable(tensor_of(item)->dtype);
+        const Edge& edge = node->edges.emplace_back(counts ? gradient_edge(*tensor_of(item)) : Edge());
+        needed |= uint64_t(bool(edge.node)) << i;
       }
     }
   }
-  for (size_t r = 0; r < op.rules.size(); ++r) {
-    bool needed = false;
-    for (int p : op.rules[r].serves) needed = needed || node->needs(p);
-    if (needed) node->active |= 1u << r;
-  }
+  for (size_t r = 0; r < op.rules.size(); ++r)
+    if (op.rules[r].serves_mask & needed) node->active |= 1u << r;
   if (node->active < op.plans.size()) {
-    for (RuleArgument a : op.plans[node->active]) keep(*node, a, slots, overwritten);
+    for (RuleArgument a : op.plans[node->active]) keep(*node, needed, a, slots, overwritten);
   } else {
-    for (RuleArgument a : op.kept_by(node->active)) keep(*node, a, slots, overwritten);
+    for (RuleArgument a : op.kept_by(node->active)) keep(*node, needed, a, slots, overwritten);
   }
   return node;
 }
@@ -299,8 +300,8 @@ std::vector<RuleArgument> Operator::kept_by(uint32_t active) const {
   return found;
 }
 
-void finish_record(const Ref<Node>& node, const Operator& op, const Results& results) {
-  auto* rules = static_cast<RuleNode*>(node.get());
+void finish_record(Node& node, const Operator& op, const Results& results) {
+  auto* rules = static_cast<RuleNode*>(&node);
   for (const Ref<Tensor>& t : results) rules->results.push_back(result_type(*t));
   for (Kept& k : rules->kept) {
     if (k.what.from != From::Output) continue;

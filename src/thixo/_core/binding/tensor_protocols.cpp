@@ -34,11 +34,10 @@ PyObject* call_binary(PyObject* op_object, PyObject* a, PyObject* b) {
                (is_tensor(b) || PyFloat_CheckExact(b) || PyLong_CheckExact(b)) &&
                (op.params[1].kind == Kind::Operand || (op.params[1].kind == Kind::Tensor && is_tensor(b)));
   if (!plain) return PyObject_Vectorcall(op_object, args, 2, nullptr);
-  Slots slots;
-  slots.count = int(op.params.size());
-  slots.items[0] = Py_NewRef(a);
-  slots.items[1] = Py_NewRef(b);
-  for (int i = 2; i < slots.count; ++i) slots.items[i] = Py_NewRef(op.params[i].fallback.get());
+  PyObject* slots[kMaxParams];  // the caller holds its operands, and the operator its defaults
+  slots[0] = a;
+  slots[1] = b;
+  for (size_t i = 2; i < op.params.size(); ++i) slots[i] = op.params[i].fallback.get();
   return dispatch(op, slots);
 }
 

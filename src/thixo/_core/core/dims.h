@@ -19,9 +19,9 @@ class Dims {
   explicit Dims(int n, int64_t value = 0) { resize(n); std::fill(begin(), end(), value); }
   Dims(const int64_t* items, int n) { assign(items, n); }
   Dims(std::initializer_list<int64_t> l) { assign(l.begin(), int(l.size())); }
-  Dims(const Dims& o) { assign(o.items_, o.count_); }
+  Dims(const Dims& o) { copy(o); }
   Dims(Dims&& o) noexcept { take(o); }
-  Dims& operator=(const Dims& o) { if (this != &o) assign(o.items_, o.count_); return *this; }
+  Dims& operator=(const Dims& o) { if (this != &o) copy(o); return *this; }
   Dims& operator=(Dims&& o) noexcept { if (this != &o) { drop(); take(o); } return *this; }
   ~Dims() { drop(); }
 
@@ -36,7 +36,10 @@ class Dims {
   int64_t& operator[](int i) { return items_[i]; }
   int64_t operator[](int i) const { return items_[i]; }
   bool operator==(const Dims& o) const {
-    return count_ == o.count_ && std::memcmp(items_, o.items_, count_ * sizeof(int64_t)) == 0;
+    if (count_ != o.count_) return false;
+    for (int i = 0; i < count_; ++i)
+      if (items_[i] != o.items_[i]) return false;
+    return true;
   }
   void assign(const int64_t* items, int n) {
     resize(n);
@@ -64,6 +67,11 @@ class Dims {
   }
 
  private:
+  void copy(const Dims& o) {
+    if (o.items_ != o.inline_ || items_ != inline_) return assign(o.items_, o.count_);
+    count_ = o.count_;
+    std::memcpy(inline_, o.inline_, sizeof(inline_));  // all of them: a fixed size is a few instructions
+  }
   void grow() { int n = count_; resize(2 * capacity_); count_ = n; }
   void drop() { if (items_ != inline_) delete[] items_; items_ = inline_; capacity_ = kInline; }
   void take(Dims& o) {

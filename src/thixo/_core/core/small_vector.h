@@ -1,7 +1,6 @@
 // A vector whose first N items live inside it: tape nodes have one or two of everything.
 #pragma once
 #include <cstddef>
-#include <initializer_list>
 #include <new>
 #include <utility>
 
@@ -29,9 +28,6 @@ class SmallVector {
 
  public:
   SmallVector() = default;
-  SmallVector(std::initializer_list<T> items) {
-    for (const T& item : items) push_back(item);
-  }
   SmallVector(SmallVector&& o) noexcept {
     if (o.is_inline()) {
       for (T& item : o) emplace_back(std::move(item));

@@ -6,7 +6,7 @@ namespace thixo {
 
 TapeOperators tape_operators;
 ViewNodes view_nodes;
-thread_local Modes modes;
+constinit thread_local Modes modes;
 
 static std::atomic<uint64_t> next_sequence{1};
 
@@ -104,7 +104,7 @@ Ref<Tensor> unpack(const Saved& saved, Node* node) {
   if (saved.output < 0) return saved.tensor;
   if (!modes.grad) return saved.tensor;
   Ref<Tensor> t = alias(*saved.tensor);
-  set_history(t, Ref<Node>(node), uint32_t(saved.output));
+  set_history(*t, Ref<Node>(node), uint32_t(saved.output));
   return t;
 }
 
@@ -124,8 +124,8 @@ bool is_tracked(const Tensor& t) {
 
 ResultType result_type(const Tensor& t) { return {t.dtype, t.sizes, t.value}; }
 
-void set_history(const Ref<Tensor>& t, const Ref<Node>& node, uint32_t output) {
-  Autograd& state = t->grad_state();
+void set_history(Tensor& t, Ref<Node> node, uint32_t output) {
+  Autograd& state = t.grad_state();
   if (state.retainer && state.grad_fn && state.grad_fn.get() != node.get()) {
     // retain_grad() keeps the gradient of the newest value.
     auto& hooks = state.grad_fn->hooks;
@@ -133,9 +133,9 @@ void set_history(const Ref<Tensor>& t, const Ref<Node>& node, uint32_t output) {
     state.retainer->output = output;
     node->hooks.push_back(state.retainer);
   }
-  state.grad_fn = node;
+  state.grad_fn = std::move(node);
   state.output = output;
-  t->view_version = t->storage ? t->storage->version : 0;
+  t.view_version = t.storage ? t.storage->version : 0;
 }
 
 const Ref<Node>& current_grad_fn(const Ref<Tensor>& t) {
@@ -143,7 +143,7 @@ const Ref<Node>& current_grad_fn(const Ref<Tensor>& t) {
   // A view whose memory was written since looks at its base again.
   if (t->base && t->storage && t->view_version != t->storage->version && !t->hidden_writes &&
       !t->untracked_view) {
-    if (t->base->requires_grad()) set_history(t, view_nodes.window(t->base, *t), 0);
+    if (t->base->requires_grad()) set_history(*t, view_nodes.window(t->base, *t), 0);
     else t->view_version = t->storage->version;
   }
   return t->autograd ? t->autograd->grad_fn : none;
@@ -155,14 +155,14 @@ Edge gradient_edge(Tensor& t) {
   Autograd& state = *t.autograd;
   if (state.grad_fn) return {state.grad_fn, state.output};
   if (!state.requires_grad) return {};
-  if (!state.accumulator) state.accumulator = Ref<Node>(new AccumulateGrad(t));
+  if (!state.accumulator) state.accumulator = make<AccumulateGrad>(t);
   return {state.accumulator, 0};
 }
 Edge gradient_edge(const Ref<Tensor>& t) {
   const Ref<Node>& fn = current_grad_fn(t);
   if (fn) return {fn, t->autograd->output};
   if (!t->autograd || !t->autograd->requires_grad) return {};
-  if (!t->autograd->accumulator) t->autograd->accumulator = Ref<Node>(new AccumulateGrad(*t));
+  if (!t->autograd->accumulator) t->autograd->accumulator = make<AccumulateGrad>(*t);
   return {t->autograd->accumulator, 0};
 }
 
@@ -200,14 +200,14 @@ void bump_version(Tensor& t, Source source) {
 
 void rebase_history(const Ref<Tensor>& t, const Ref<Node>& node, size_t input) {
   if (!t->base || t->hidden_writes) {
-    set_history(t, node, 0);
+    set_history(*t, node, 0);
     return;
   }
   // The base is now what it was with the window replaced; t is a fresh window on that.
   const Ref<Tensor>& base = t->base;
   Ref<Node> written = view_nodes.write(base, t, node, input);
-  set_history(base, written, 0);
-  set_history(t, view_nodes.window(base, *t), 0);
+  set_history(*base, written, 0);
+  set_history(*t, view_nodes.window(base, *t), 0);
 }
 
 }  // namespace thixo

@@ -94,7 +94,7 @@ struct Modes {
   bool inference = false;
   bool anomaly = false;
 };
-extern thread_local Modes modes;
+extern constinit thread_local Modes modes;
 
 bool needs_tape(const Tensor& t);  // grad mode is on and t requires a gradient
 bool is_tracked(const Tensor& t);  // it requires a gradient, by itself or as a view of what does
@@ -102,7 +102,7 @@ Edge gradient_edge(const Ref<Tensor>& t);
 Edge gradient_edge(Tensor& t);  // the same, for a tensor that others hold
 ResultType result_type(const Tensor& t);
 // Makes t the given result of node.
-void set_history(const Ref<Tensor>& t, const Ref<Node>& node, uint32_t output);
+void set_history(Tensor& t, Ref<Node> node, uint32_t output);
 // Called before an in-place write: refuses leaves that require a gradient, inference tensors, overlaps.
 void check_inplace(const Tensor& t, const char* op, bool records);
 void bump_version(Tensor& t, Source source);

@@ -60,28 +60,14 @@ void Storage::destroy() {
 
 Ref<Storage> Storage::allocate(size_t bytes) {
   void* memory = storage_memory.take(sizeof(Storage));
-  auto* s = new (memory) Storage();
-  Ref<Storage> ref(s);
+  auto* s = new (memory) Storage;
+  s->references.store(1, std::memory_order_relaxed);  // nobody else knows it yet
+  Ref<Storage> ref = Ref<Storage>::adopt(s);
   s->data = static_cast<char*>(thixo::allocate(bytes));
   s->bytes = bytes;
   s->free = [](Storage* self) { thixo::release(self->data, self->bytes); };
   return ref;
 }
-
-bool Tensor::is_contiguous() const {
-  int64_t expected = 1;
-  for (int i = ndim() - 1; i >= 0; --i) {
-    if (sizes[i] == 1) continue;
-    if (strides[i] != expected) return numel == 0;
-    expected *= sizes[i];
-  }
-  return true;
-}
-
-bool Tensor::requires_grad() const {
-  return autograd && (autograd->requires_grad || autograd->grad_fn);
-}
-bool Tensor::is_leaf() const { return !autograd || !autograd->grad_fn; }
 
 Autograd& Tensor::grad_state() {
   if (!autograd) autograd = new Autograd();

@@ -62,7 +62,15 @@ struct Tensor : Counted {
   int ndim() const { return sizes.size(); }
   bool symbolic() const { return bool(value); }
   char* data() const { return storage->data + offset * item_size(dtype); }
-  bool is_contiguous() const;
+  bool is_contiguous() const {
+    int64_t expected = 1;
+    for (int i = ndim() - 1; i >= 0; --i) {
+      if (sizes[i] == 1) continue;
+      if (strides[i] != expected) return numel == 0;
+      expected *= sizes[i];
+    }
+    return true;
+  }
   bool requires_grad() const;
   bool is_leaf() const;
   Autograd& grad_state();  // made on first use
@@ -84,6 +92,9 @@ struct Autograd {
   std::vector<Ref<GradHook>> after_hooks;  // leaf: run when grad has been added to
   Ref<GradHook> retainer;                  // non-leaf with retain_grad
 };
+
+inline bool Tensor::requires_grad() const { return autograd && (autograd->requires_grad || autograd->grad_fn); }
+inline bool Tensor::is_leaf() const { return !autograd || !autograd->grad_fn; }
 
 // ---- making tensors
 Dims contiguous_strides(const Dims& sizes);
