@@ -62,12 +62,27 @@ static PyObject* integer(PyObject* o) {
   return nullptr;
 }
 
+// A tuple that is what `integers` would make of it.
+static bool is_plain(PyObject* o) {
+  if (!PyTuple_CheckExact(o)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(o, i);
+    int overflow = 0;
+    if (!PyLong_CheckExact(item)) return false;
+    PyLong_AsLongLongAndOverflow(item, &overflow);
+    if (overflow) return false;
+  }
+  return true;
+}
+
 static bool is_integer_argument(PyObject* o) {
+  if (PyLong_CheckExact(o)) return true;
   if (is_tensor(o)) return tensor_of(o)->numel == 1 && thixo::is_integer(tensor_of(o)->dtype);
   return !PyBool_Check(o) && (PyIndex_Check(o) || is_dim(o)) && !PyArray_Check(o);
 }
 
 static PyObject* integers(PyObject* o) {
+  if (is_plain(o)) return Py_NewRef(o);
   if (PyObject* one = integer(o)) {
     PyObject* tuple = PyTuple_Pack(1, one);
     Py_DECREF(one);
@@ -201,8 +216,7 @@ static std::string usage(const Operator& op) {
 }
 
 void bind(const Operator& op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Slots& slots) {
-  int n = int(op.params.size());
-  slots.count = n;
+  int n = slots.count;
   Py_ssize_t used = 0;
   for (int i = 0; i < n && used < nargs; ++i) {
     const Param& p = op.params[i];

@@ -273,7 +273,7 @@ static void lead_error(PyObject* self) {
 static PyObject* bind_and_dispatch(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   return guarded([&] {
     const Operator& op = operator_of(self);
-    Slots slots;
+    Slots slots(op.params.size());
     try {
       bind(op, args, PyVectorcall_NARGS(nargsf), kwnames, slots);
     } catch (const Error&) {
@@ -284,7 +284,7 @@ static PyObject* bind_and_dispatch(PyObject* self, PyObject* const* args, size_t
       PyErr_Clear();
       throw;
     }
-    PyObject* result = dispatch(op, slots.items.data());
+    PyObject* result = dispatch(op, slots.items);
     if (!slots.out || slots.out.get() == Py_None) return result;
     return write_out(op, Object::own(result), slots.out.get());
   });

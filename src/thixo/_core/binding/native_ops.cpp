@@ -123,11 +123,11 @@ void resolve(const char* op, const Tensor& t, Dims& wanted) {
 }
 
 bool view_or_copy(const char* name, PyObject* const* slots, Results& out, bool may_copy) {
-  Ref<Tensor> t = ref_of(slots[0]);
+  Tensor* t = tensor_of(slots[0]);
   Dims wanted = dims_from(slots[1], name), strides;
   resolve(name, *t, wanted);
   if (view_strides(t->sizes, t->strides, wanted, strides)) {
-    out.push_back(make_view(t, wanted, strides, t->offset));
+    out.push_back(make_view(*t, std::move(wanted), std::move(strides), t->offset));
     return true;
   }
   if (!may_copy)

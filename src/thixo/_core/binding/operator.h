@@ -1,5 +1,6 @@
 // The native side of a declaration in the operator table: binding of arguments, dispatch, recording.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <deque>
 #include <memory>
@@ -108,9 +109,11 @@ inline const Operator& operator_of(PyObject* o) { return *reinterpret_cast<Opera
 constexpr int kMaxParams = 32;
 // Arguments in signature order, owned.
 struct Slots {
-  std::array<PyObject*, kMaxParams> items{};
-  int count = 0;
+  PyObject* items[kMaxParams];  // the first `count`; null where nothing was given yet
+  int count;
   Object out;
+  explicit Slots(size_t params) : count(int(params)) { std::fill_n(items, count, nullptr); }
+  Slots(const Slots&) = delete;
   ~Slots() { for (int i = 0; i < count; ++i) Py_XDECREF(items[i]); }
 };
 

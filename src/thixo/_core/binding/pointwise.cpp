@@ -136,6 +136,63 @@ struct CommonOrder {
 
 // ---- the everyday case
 
+// Contiguous tensors of one dtype whose shapes broadcast: the loop is called for every run of elements in which
+// neither turns back. Null if that is long work.
+Ref<Tensor> broadcast_runs(const Kernel& kernel, const Tensor& a, const Tensor& b, DType result) {
+  constexpr int kMost = 6;
+  const int n = std::max(a.ndim(), b.ndim()), from_a = n - a.ndim(), from_b = n - b.ndim();
+  const int64_t item = item_size(a.dtype);
+  if (n > kMost) return {};
+  // Dimensions from the innermost on; those that both go through as one are joined.
+  int64_t sizes[kMost], steps_a[kMost], steps_b[kMost];
+  Dims shape(n);
+  int64_t in_a = item, in_b = item, total = 1;
+  int dims = 0;
+  for (int d = n - 1; d >= 0; --d) {
+    const int64_t of_a = d < from_a ? 1 : a.sizes[d - from_a], of_b = d < from_b ? 1 : b.sizes[d - from_b];
+    if (of_a != of_b && of_a != 1 && of_b != 1) return {};  // the general way says what is wrong
+    const int64_t size = of_a == 1 ? of_b : of_a;
+    shape[d] = size;
+    if (__builtin_mul_overflow(total, size, &total) || total >= kLongWork) return {};
+    const int64_t step_a = of_a == 1 ? 0 : in_a, step_b = of_b == 1 ? 0 : in_b;
+    in_a *= of_a;
+    in_b *= of_b;
+    if (size == 1) continue;
+    if (dims && step_a == steps_a[dims - 1] * sizes[dims - 1] && step_b == steps_b[dims - 1] * sizes[dims - 1]) {
+      sizes[dims - 1] *= size;
+      continue;
+    }
+    sizes[dims] = size;
+    steps_a[dims] = step_a;
+    steps_b[dims++] = step_b;
+  }
+  if (total == 0) return {};
+  Ref<Tensor> out = empty(shape, result);
+  if (dims == 0) {
+    sizes[0] = 1;
+    steps_a[0] = steps_b[0] = item;
+    dims = 1;
+  }
+  const int64_t strides[3] = {steps_a[0], steps_b[0], item_size(result)}, run = sizes[0] * item_size(result);
+  char *at_a = a.data(), *at_b = b.data(), *to = out->data();
+  int64_t index[kMost] = {};
+  for (;;) {
+    char* pointers[3] = {at_a, at_b, to};
+    kernel.loop(pointers, strides, sizes[0]);
+    to += run;
+    int d = 1;
+    for (; d < dims; ++d) {
+      at_a += steps_a[d];
+      at_b += steps_b[d];
+      if (++index[d] < sizes[d]) break;
+      index[d] = 0;
+      at_a -= steps_a[d] * sizes[d];
+      at_b -= steps_b[d] * sizes[d];
+    }
+    if (d >= dims) return out;
+  }
+}
+
 // Two tensors of one dtype, of any strides and shapes that broadcast; null if that is long work.
 Ref<Tensor> broadcast_pair(const Operator& op, const Kernel& kernel, const Tensor& a, const Tensor& b, DType result) {
   Dims sizes = broadcast(a.sizes, b.sizes, op.name.c_str());
@@ -155,7 +212,7 @@ Ref<Tensor> broadcast_pair(const Operator& op, const Kernel& kernel, const Tenso
 Ref<Tensor> everyday(const Operator& op, PyObject* const* slots) {
   if (op.promotes.size() > 2) return {};
   Tensor *lead = nullptr, *tensors[2] = {};
-  bool alike = true;  // contiguous, and of one shape
+  bool contiguous = true, alike = true;  // of one shape
   for (size_t i = 0; i < op.params.size(); ++i) {
     const Param& p = op.params[i];
     if (i < op.promotes.size()) {
@@ -165,7 +222,7 @@ Ref<Tensor> everyday(const Operator& op, PyObject* const* slots) {
         continue;
       }
       Tensor* t = tensors[i] = tensor_of(slots[i]);
-      alike = alike && t->is_contiguous();
+      contiguous = contiguous && t->is_contiguous();
       if (!lead) {
         lead = t;
         continue;
@@ -182,7 +239,11 @@ Ref<Tensor> everyday(const Operator& op, PyObject* const* slots) {
   DType result = op.result == ResultKind::Bool   ? DType::Bool
                  : op.result == ResultKind::Real ? to_real(lead->dtype)
                                                  : lead->dtype;
-  if (!alike) return tensors[0] && tensors[1] ? broadcast_pair(op, kernel, *tensors[0], *tensors[1], result) : Ref<Tensor>();
+  if (!alike || !contiguous) {
+    if (!tensors[0] || !tensors[1]) return {};
+    Ref<Tensor> out = contiguous ? broadcast_runs(kernel, *tensors[0], *tensors[1], result) : Ref<Tensor>();
+    return out ? out : broadcast_pair(op, kernel, *tensors[0], *tensors[1], result);
+  }
   alignas(16) char element[16];
   char* pointers[3];
   int64_t strides[3];

@@ -90,13 +90,15 @@ Object shape_tuple(const Tensor& t) {
 }
 
 Dims dims_from(PyObject* sequence, const char* what) {
-  Object items = Object::own(PySequence_Tuple(sequence));  // a copy: __index__ may change a list
+  // A copy: __index__ may change a list.
+  Object items = PyTuple_CheckExact(sequence) ? Object::borrow(sequence) : Object::own(PySequence_Tuple(sequence));
   Py_ssize_t n = PyTuple_GET_SIZE(items.get());
   if (n > kMaxDims)
     raise(ErrorKind::Shape, std::string(what) + ": a tensor has at most 64 dimensions, got " + std::to_string(n));
   Dims d(static_cast<int>(n));
   for (Py_ssize_t i = 0; i < n; ++i) {
-    Object index = Object::own(PyNumber_Index(PyTuple_GET_ITEM(items.get(), i)));
+    PyObject* item = PyTuple_GET_ITEM(items.get(), i);
+    Object index = PyLong_CheckExact(item) ? Object::borrow(item) : Object::own(PyNumber_Index(item));
     int overflow = 0;
     d[int(i)] = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
     if (overflow) raise(ErrorKind::Shape, std::string(what) + ": size " + text(index.get()) + " does not fit in 64 bits");

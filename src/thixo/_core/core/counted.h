@@ -34,6 +34,7 @@ class Ref {
   Ref(const Ref& o) : p_(o.p_) { if (p_) retain(p_); }
   Ref(Ref&& o) noexcept : p_(std::exchange(o.p_, nullptr)) {}
   template <class U> Ref(const Ref<U>& o) : p_(o.get()) { if (p_) retain(p_); }
+  template <class U> Ref(Ref<U>&& o) noexcept : p_(o.detach()) {}
   ~Ref() { if (p_) release(p_); }
   Ref& operator=(Ref o) noexcept { std::swap(p_, o.p_); return *this; }
   T* get() const { return p_; }

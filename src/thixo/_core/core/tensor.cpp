@@ -70,7 +70,7 @@ Ref<Storage> Storage::allocate(size_t bytes) {
 }
 
 Autograd& Tensor::grad_state() {
-  if (!autograd) autograd = new Autograd();
+  if (!autograd) autograd = new Autograd;  // not Autograd(), which would fill it with zeros first
   return *autograd;
 }
 
@@ -154,12 +154,12 @@ Ref<Tensor> zeros(const Dims& sizes, DType dtype) {
   return t;
 }
 
-Ref<Tensor> make_view(const Ref<Tensor>& from, Dims sizes, Dims strides, int64_t offset) {
-  int64_t n = checked_numel(sizes, from->dtype, "");
+Ref<Tensor> make_view(Tensor& from, Dims sizes, Dims strides, int64_t offset) {
+  int64_t n = checked_numel(sizes, from.dtype, "");
   if (offset < 0)
     fail(ErrorKind::Index, "as_strided: the offset must not be negative, got " + std::to_string(offset));
-  if (!from->symbolic() && n > 0) {
-    const int64_t most = int64_t(from->storage->bytes) / item_size(from->dtype);  // elements
+  if (!from.symbolic() && n > 0) {
+    const int64_t most = int64_t(from.storage->bytes) / item_size(from.dtype);  // elements
     __int128 low = offset, high = offset;
     for (int i = 0; i < sizes.size(); ++i) {
       __int128 reach = __int128(sizes[i] - 1) * strides[i];
@@ -172,17 +172,17 @@ Ref<Tensor> make_view(const Ref<Tensor>& from, Dims sizes, Dims strides, int64_t
                                  std::to_string(most) + " elements");
   }
   Ref<Tensor> t = make<Tensor>();
-  t->storage = from->storage;
+  t->storage = from.storage;
   t->offset = offset;
   t->numel = n;
-  t->dtype = from->dtype;
-  t->inference = from->inference;
-  t->hidden_writes = from->hidden_writes;
+  t->dtype = from.dtype;
+  t->inference = from.inference;
+  t->hidden_writes = from.hidden_writes;
   t->sizes = std::move(sizes);
   t->strides = std::move(strides);
-  t->base = from->base ? from->base : from;
-  t->untracked_view = from->untracked_view || !modes.grad;
-  t->view_version = from->storage ? from->storage->version : 0;
+  t->base = from.base ? from.base : Ref<Tensor>(&from);
+  t->untracked_view = from.untracked_view || !modes.grad;
+  t->view_version = from.storage ? from.storage->version : 0;
   return t;
 }
 

@@ -104,7 +104,10 @@ Ref<Tensor> empty_like(const Tensor& t);  // contiguous t: the same shape, strid
 Ref<Tensor> empty_strided(const Dims& sizes, const Dims& strides, DType dtype);
 Ref<Tensor> zeros(const Dims& sizes, DType dtype);
 // A window on the same storage; `base` is set. Bounds are checked.
-Ref<Tensor> make_view(const Ref<Tensor>& from, Dims sizes, Dims strides, int64_t offset);
+Ref<Tensor> make_view(Tensor& from, Dims sizes, Dims strides, int64_t offset);
+inline Ref<Tensor> make_view(const Ref<Tensor>& from, Dims sizes, Dims strides, int64_t offset) {
+  return make_view(*from, std::move(sizes), std::move(strides), offset);
+}
 // The same window without tape or view relation (shares the storage and so its version).
 Ref<Tensor> alias(const Tensor& t);
 Ref<Tensor> contiguous_copy(const Tensor& t, DType dtype);
