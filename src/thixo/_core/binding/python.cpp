@@ -223,10 +223,12 @@ static bool is_library(PyCodeObject* code) {
 }
 
 Source current_source() {
+  static PyCodeObject* latest = nullptr;  // the user's code that was seen last; owned, so that its address stays its own
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   while (frame) {
     PyCodeObject* code = PyFrame_GetCode(frame);
-    if (!is_library(code)) {
+    if (code == latest || !is_library(code)) {
+      if (code != latest) Py_XSETREF(latest, reinterpret_cast<PyCodeObject*>(Py_NewRef(code)));
       int position = PyFrame_GetLasti(frame);
       Py_DECREF(frame);
       return Source::adopt(code, position);

@@ -7,6 +7,7 @@
 namespace thixo {
 
 struct Counted {
+  static constexpr bool kShared = true;  // several threads may count at once
   std::atomic<uint32_t> references{0};
   Counted() = default;
   Counted(const Counted&) = delete;
@@ -15,12 +16,18 @@ struct Counted {
   virtual void destroy() { delete this; }  // overridden where memory or recursion needs care
 };
 
-inline void retain(Counted* p) { p->references.fetch_add(1, std::memory_order_relaxed); }
-inline void release(Counted* p) {
+template <class T>
+void retain(T* p) {
+  if constexpr (T::kShared) p->references.fetch_add(1, std::memory_order_relaxed);
+  else p->references.store(p->references.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+template <class T>
+void release(T* p) {
   // The last owner need not pay for an atomic subtraction.
-  if (p->references.load(std::memory_order_acquire) == 1 ||
-      p->references.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    p->destroy();
+  const uint32_t count = p->references.load(std::memory_order_acquire);
+  if (count == 1) return p->destroy();
+  if constexpr (!T::kShared) p->references.store(count - 1, std::memory_order_relaxed);
+  else if (p->references.fetch_sub(1, std::memory_order_acq_rel) == 1) p->destroy();
 }
 
 template <class T>

@@ -8,9 +8,9 @@ TapeOperators tape_operators;
 ViewNodes view_nodes;
 constinit thread_local Modes modes;
 
-static std::atomic<uint64_t> next_sequence{1};
+static uint64_t next_sequence = 1;
 
-Node::Node() : sequence(next_sequence.fetch_add(1, std::memory_order_relaxed)) {}
+Node::Node() : sequence(next_sequence++) {}
 Node::~Node() = default;
 
 // Deleting a node drops its edges, which may delete the nodes before it, and so on down the tape. A chain of

@@ -25,7 +25,10 @@ struct GradHook : Counted {
   virtual Ref<Tensor> call(const Ref<Tensor>& grad);
 };
 
+// The tape belongs to whoever holds one lock (Python's, in the binding): kernels run without it, and they know
+// nothing of nodes. So nodes are counted without atomic instructions, of which an operation would need six.
 struct Node : Counted {
+  static constexpr bool kShared = false;
   union {
     void* wrapper = nullptr;  // the Python object, not owned; null when there is none
     Node* next_dead;          // while it waits to be deleted: it has no Python object then
