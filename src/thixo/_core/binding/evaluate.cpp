@@ -22,6 +22,7 @@ void check_dtype(const Operator& op, DType t) {
 
 static bool symbolic_item(PyObject* o) {
   if (is_tensor(o)) return tensor_of(o)->symbolic();
+  if (PyLong_CheckExact(o) || o == Py_None) return false;
   if (PyTuple_Check(o) || PyList_Check(o)) {
     Py_ssize_t n = Py_SIZE(o);
     PyObject** items = PySequence_Fast_ITEMS(o);

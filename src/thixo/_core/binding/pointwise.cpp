@@ -145,7 +145,8 @@ Ref<Tensor> broadcast_runs(const Kernel& kernel, const Tensor& a, const Tensor& 
   if (n > kMost) return {};
   // Dimensions from the innermost on; those that both go through as one are joined.
   int64_t sizes[kMost], steps_a[kMost], steps_b[kMost];
-  Dims shape(n);
+  Dims shape;
+  shape.resize(n);
   int64_t in_a = item, in_b = item, total = 1;
   int dims = 0;
   for (int d = n - 1; d >= 0; --d) {
@@ -167,7 +168,7 @@ Ref<Tensor> broadcast_runs(const Kernel& kernel, const Tensor& a, const Tensor& 
     steps_b[dims++] = step_b;
   }
   if (total == 0) return {};
-  Ref<Tensor> out = empty(shape, result);
+  Ref<Tensor> out = empty_of(shape, result, total);
   if (dims == 0) {
     sizes[0] = 1;
     steps_a[0] = steps_b[0] = item;

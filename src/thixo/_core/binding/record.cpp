@@ -302,7 +302,12 @@ std::vector<RuleArgument> Operator::kept_by(uint32_t active) const {
 
 void finish_record(Node& node, const Operator& op, const Results& results) {
   auto* rules = static_cast<RuleNode*>(&node);
-  for (const Ref<Tensor>& t : results) rules->results.push_back(result_type(*t));
+  for (const Ref<Tensor>& t : results) {
+    ResultType& type = rules->results.emplace_back();
+    type.dtype = t->dtype;
+    type.sizes = t->sizes;
+    type.value = t->value;
+  }
   for (Kept& k : rules->kept) {
     if (k.what.from != From::Output) continue;
     if (op.many) {

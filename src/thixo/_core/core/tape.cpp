@@ -122,8 +122,6 @@ bool is_tracked(const Tensor& t) {
   return false;
 }
 
-ResultType result_type(const Tensor& t) { return {t.dtype, t.sizes, t.value}; }
-
 void set_history(Tensor& t, Ref<Node> node, uint32_t output) {
   Autograd& state = t.grad_state();
   if (state.retainer && state.grad_fn && state.grad_fn.get() != node.get()) {

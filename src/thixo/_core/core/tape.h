@@ -103,7 +103,7 @@ bool needs_tape(const Tensor& t);  // grad mode is on and t requires a gradient
 bool is_tracked(const Tensor& t);  // it requires a gradient, by itself or as a view of what does
 Edge gradient_edge(const Ref<Tensor>& t);
 Edge gradient_edge(Tensor& t);  // the same, for a tensor that others hold
-ResultType result_type(const Tensor& t);
+inline ResultType result_type(const Tensor& t) { return {t.dtype, t.sizes, t.value}; }
 // Makes t the given result of node.
 void set_history(Tensor& t, Ref<Node> node, uint32_t output);
 // Called before an in-place write: refuses leaves that require a gradient, inference tensors, overlaps.

@@ -104,14 +104,20 @@ int64_t checked_numel(const Dims& sizes, DType dtype, const char* op) {
   return zero ? 0 : n;
 }
 
-Ref<Tensor> empty(const Dims& sizes, DType dtype) {
-  int64_t n = checked_numel(sizes, dtype, "");
+Ref<Tensor> empty(const Dims& sizes, DType dtype) { return empty_of(sizes, dtype, checked_numel(sizes, dtype, "")); }
+
+Ref<Tensor> empty_of(const Dims& sizes, DType dtype, int64_t numel) {
   Ref<Tensor> t = make<Tensor>();
-  t->storage = Storage::allocate(size_t(n) * item_size(dtype));
-  t->numel = n;
+  t->storage = Storage::allocate(size_t(numel) * item_size(dtype));
+  t->numel = numel;
   t->dtype = dtype;
   t->sizes = sizes;
-  t->strides = contiguous_strides(sizes);
+  t->strides.resize(sizes.size());
+  int64_t step = 1;
+  for (int i = sizes.size() - 1; i >= 0; --i) {
+    t->strides[i] = step;
+    step *= std::max<int64_t>(sizes[i], 1);
+  }
   return t;
 }
 

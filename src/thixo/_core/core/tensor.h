@@ -100,6 +100,7 @@ inline bool Tensor::is_leaf() const { return !autograd || !autograd->grad_fn; }
 Dims contiguous_strides(const Dims& sizes);
 int64_t checked_numel(const Dims& sizes, DType dtype, const char* op);
 Ref<Tensor> empty(const Dims& sizes, DType dtype);
+Ref<Tensor> empty_of(const Dims& sizes, DType dtype, int64_t numel);  // the same, where the sizes are known to be right
 Ref<Tensor> empty_like(const Tensor& t);  // contiguous t: the same shape, strides and dtype
 Ref<Tensor> empty_strided(const Dims& sizes, const Dims& strides, DType dtype);
 Ref<Tensor> zeros(const Dims& sizes, DType dtype);
