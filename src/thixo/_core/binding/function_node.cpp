@@ -89,7 +89,7 @@ PyObject* function_node(PyObject*, PyObject* args) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inputs); ++i) {
       PyObject* o = PyTuple_GET_ITEM(inputs, i);
       bool counts = is_tensor(o) && is_differentiable(tensor_of(o)->dtype);
-      node->edges.push_back(counts ? gradient_edge(ref_of(o)) : Edge());
+      node->edges.push_back(counts ? gradient_edge(*tensor_of(o)) : Edge());
     }
     Ref<Handle> handle = make<Handle>();
     handle->node = node.get();

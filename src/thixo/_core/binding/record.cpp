@@ -43,7 +43,7 @@ struct RuleNode final : Node {
     SmallVector<PyObject*, 6> slots;
     Object input = Object::own(wrap(whole));
     slots.push_back(input.get());
-    for (size_t i = 1; i < op->params.size(); ++i) slots.push_back(find({From::Input, int(i)})->object.get());
+    for (size_t i = 1; i < op->params.size(); ++i) slots.push_back(attribute(int(i)));
     return evaluate_view(*op, slots.begin())[0];
   }
 
@@ -70,6 +70,12 @@ struct RuleNode final : Node {
     return nullptr;
   }
 
+  // A value that is no tensor. What stood at its default was not kept.
+  PyObject* attribute(int param) {
+    Kept* k = find({From::Input, param});
+    return k ? k->object.get() : op->params[param].fallback.get();
+  }
+
   // The type of a parameter's tensor is what its own history says it is: nothing has to be kept for that.
   const ResultType& input_type(int param) const {
     const Edge& edge = edges[edges_of(param).first];
@@ -93,6 +99,7 @@ struct RuleNode final : Node {
       return t;
     }
     Kept* k = find(what);
+    if (!k && what.from == From::Input) return op->params[what.index].fallback;
     if (!k) return type_of(what.index);
     if (k->is_list) {
       Object list = Object::own(PyList_New(Py_ssize_t(k->list.size())));
@@ -135,14 +142,22 @@ struct RuleNode final : Node {
     RuleInputs inputs;
     inputs.push_back({{From::Grad, 0}, gradients[0].get(), nullptr});
     SmallVector<Ref<Tensor>, 4> held;
-    for (Kept& k : kept) {
-      if (k.is_list || k.what.from == From::Type) return false;
-      if (!k.object) held.push_back(unpack(k.saved, this));
-      inputs.push_back({k.what, k.object ? nullptr : held.back().get(), k.object.get()});
-    }
     for (const Rule& rule : op->rules)
       for (RuleArgument a : rule.arguments)
         if (a.from == From::Needs) return false;
+    std::vector<RuleArgument> unplanned;
+    if (active >= op->plans.size()) unplanned = op->kept_by(active);
+    for (RuleArgument a : active < op->plans.size() ? op->plans[active] : unplanned) {
+      Kept* k = find(a);
+      if (!k && a.from == From::Type) continue;  // a kernel works on elements, whatever the shape
+      if (!k) {
+        inputs.push_back({a, nullptr, op->params[a.index].fallback.get()});
+        continue;
+      }
+      if (k->is_list || a.from == From::Type) return false;
+      if (!k->object) held.push_back(unpack(k->saved, this));
+      inputs.push_back({a, k->object ? nullptr : held.back().get(), k->object.get()});
+    }
     SmallVector<std::pair<int, Ref<Tensor>>, 2> made;
     if (!apply_fused(*op, active, needed, inputs, made)) return false;
     for (auto& [param, gradient] : made) out[edges_of(param).first] = std::move(gradient);
@@ -153,10 +168,7 @@ struct RuleNode final : Node {
   bool apply_natively(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) {
     if (!op->native_rule || modes.grad || !gradients[0] || gradients[0]->symbolic() || !edges[0].node) return false;
     SmallVector<PyObject*, 6> attributes;
-    for (size_t i = 0; i < op->params.size(); ++i) {
-      Kept* k = find({From::Input, int(i)});
-      attributes.push_back(k ? k->object.get() : nullptr);
-    }
+    for (size_t i = 0; i < op->params.size(); ++i) attributes.push_back(attribute(int(i)));
     out[0] = op->native_rule(*op, attributes.begin(), gradients[0], input_type(0));
     return bool(out[0]);
   }
@@ -214,6 +226,7 @@ Object spec_of(PyObject* o) {
 void keep(RuleNode& node, uint64_t needed, RuleArgument a, PyObject* const* slots, const Tensor* overwritten) {
   if (a.from == From::Type && needed >> a.index & 1 && is_tensor(slots[a.index]) && !tensor_of(slots[a.index])->symbolic())
     return;  // see type_of
+  if (a.from == From::Input && slots[a.index] == node.op->params[a.index].fallback.get()) return;  // see attribute
   Kept& k = node.kept.emplace_back();
   k.what = a;
   if (a.from == From::Output) return;

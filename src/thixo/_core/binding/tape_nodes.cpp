@@ -233,7 +233,7 @@ struct WriteNode final : Node {
 
 Ref<Node> make_window(const Ref<Tensor>& base, const Tensor& view) {
   Ref<WindowNode> node = make<WindowNode>();
-  node->edges.push_back(gradient_edge(base));
+  node->edges.push_back(gradient_edge(*base));
   node->results.push_back(result_type(view));
   node->base = geometry_of(*base);
   node->view = geometry_of(view);
@@ -243,7 +243,7 @@ Ref<Node> make_window(const Ref<Tensor>& base, const Tensor& view) {
 
 Ref<Node> make_write(const Ref<Tensor>& base, const Ref<Tensor>& view, const Ref<Node>& written, size_t window) {
   Ref<WriteNode> node = make<WriteNode>();
-  node->edges.push_back(gradient_edge(base));
+  node->edges.push_back(gradient_edge(*base));
   for (size_t i = 0; i < written->edges.size(); ++i)
     if (i != window) node->edges.push_back(written->edges[i]);
   node->window = window;

@@ -116,7 +116,7 @@ std::vector<Ref<Tensor>> run_backward(const std::vector<Ref<Tensor>>& roots,
   std::vector<int> stack;
   std::vector<std::pair<int, uint32_t>> starts;
   for (auto& root : roots) {
-    Edge edge = gradient_edge(root);
+    Edge edge = gradient_edge(*root);
     kept.push_back(edge.node);
     bool fresh;
     int at = tasks.add(edge.node.get(), fresh);
@@ -143,7 +143,7 @@ std::vector<Ref<Tensor>> run_backward(const std::vector<Ref<Tensor>>& roots,
     for (auto& t : tasks.items()) t.wanted = false;
     std::vector<int> order;
     for (auto& in : inputs) {
-      targets.push_back(gradient_edge(in));
+      targets.push_back(gradient_edge(*in));
       int at = targets.back().node ? tasks.find(targets.back().node.get()) : -1;
       if (at >= 0) tasks.items()[at].wanted = true;
     }

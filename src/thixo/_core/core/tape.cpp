@@ -8,9 +8,8 @@ TapeOperators tape_operators;
 ViewNodes view_nodes;
 constinit thread_local Modes modes;
 
-static uint64_t next_sequence = 1;
+uint64_t Node::next_sequence = 1;
 
-Node::Node() : sequence(next_sequence++) {}
 Node::~Node() = default;
 
 // Deleting a node drops its edges, which may delete the nodes before it, and so on down the tape. A chain of
@@ -147,16 +146,7 @@ const Ref<Node>& current_grad_fn(const Ref<Tensor>& t) {
   return t->autograd ? t->autograd->grad_fn : none;
 }
 
-Edge gradient_edge(Tensor& t) {
-  if (t.base) return gradient_edge(Ref<Tensor>(&t));
-  if (!t.autograd) return {};
-  Autograd& state = *t.autograd;
-  if (state.grad_fn) return {state.grad_fn, state.output};
-  if (!state.requires_grad) return {};
-  if (!state.accumulator) state.accumulator = make<AccumulateGrad>(t);
-  return {state.accumulator, 0};
-}
-Edge gradient_edge(const Ref<Tensor>& t) {
+Edge find_edge(const Ref<Tensor>& t) {
   const Ref<Node>& fn = current_grad_fn(t);
   if (fn) return {fn, t->autograd->output};
   if (!t->autograd || !t->autograd->requires_grad) return {};

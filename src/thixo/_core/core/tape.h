@@ -39,8 +39,9 @@ struct Node : Counted {
   Source source;
   std::vector<Ref<GradHook>> hooks;  // run on the gradients of results before apply
   Ref<External> node_hooks;          // the binding's hooks around apply
+  static uint64_t next_sequence;
 
-  Node();
+  Node() : sequence(next_sequence++) {}
   ~Node() override;
   void destroy() override;  // iterative: a tape may be a million nodes deep
 
@@ -101,8 +102,16 @@ extern constinit thread_local Modes modes;
 
 bool needs_tape(const Tensor& t);  // grad mode is on and t requires a gradient
 bool is_tracked(const Tensor& t);  // it requires a gradient, by itself or as a view of what does
-Edge gradient_edge(const Ref<Tensor>& t);
-Edge gradient_edge(Tensor& t);  // the same, for a tensor that others hold
+// Where the gradient of t goes: to what made it, or for a leaf to its accumulator.
+Edge find_edge(const Ref<Tensor>& t);
+inline Edge gradient_edge(Tensor& t) {
+  if (t.base) return find_edge(Ref<Tensor>(&t));
+  if (!t.autograd) return {};
+  const Autograd& state = *t.autograd;
+  if (state.grad_fn) return {state.grad_fn, state.output};
+  if (!state.requires_grad) return {};
+  return state.accumulator ? Edge{state.accumulator, 0} : find_edge(Ref<Tensor>(&t));
+}
 inline ResultType result_type(const Tensor& t) { return {t.dtype, t.sizes, t.value}; }
 // Makes t the given result of node.
 void set_history(Tensor& t, Ref<Node> node, uint32_t output);

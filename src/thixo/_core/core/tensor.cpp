@@ -69,8 +69,8 @@ Ref<Storage> Storage::allocate(size_t bytes) {
   return ref;
 }
 
-Autograd& Tensor::grad_state() {
-  if (!autograd) autograd = new Autograd;  // not Autograd(), which would fill it with zeros first
+Autograd& Tensor::make_grad_state() {
+  autograd = new Autograd;  // not Autograd(), which would fill it with zeros first
   return *autograd;
 }
 

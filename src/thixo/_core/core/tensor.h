@@ -73,7 +73,8 @@ struct Tensor : Counted {
   }
   bool requires_grad() const;
   bool is_leaf() const;
-  Autograd& grad_state();  // made on first use
+  Autograd& grad_state() { return autograd ? *autograd : make_grad_state(); }  // made on first use
+  Autograd& make_grad_state();
 };
 
 // What only tensors with a gradient need.
