@@ -2,6 +2,7 @@
 
     python tools/native.py                      build into src/thixo/_core
     python tools/native.py --operators          also the kernels of common operators; else made on first use
+    python tools/native.py --whole-program      optimised across files, as it is shipped: for timing small operators
     python tools/native.py --tests              also build and run the C++ tests
     python tools/native.py --sanitize address,undefined [--tests]
 
@@ -72,16 +73,22 @@ def main() -> None:
     parser.add_argument(
         "--operators", action="store_true", help="also compile common operators' kernels"
     )
+    parser.add_argument(
+        "--whole-program", action="store_true", help="optimise across files, as for users"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the module in the build folder")
     parser.add_argument("--jobs", default=str(os.cpu_count() or 1))
     args = parser.parse_args()
 
     tag = f"{sys.implementation.cache_tag}-{args.sanitize.replace(',', '-') or 'release'}"
-    folder = ROOT / "build" / (tag + ("-core" if args.no_python else ""))
+    folder = ROOT / "build" / (
+        tag + ("-core" if args.no_python else "") + ("-whole" if args.whole_program else "")
+    )
     configure(
         folder,
         [
             f"-DTHIXO_OPERATORS={'ON' if args.operators else 'OFF'}",
+            f"-DTHIXO_WHOLE_PROGRAM={'ON' if args.whole_program else 'OFF'}",
             f"-DTHIXO_SANITIZE={args.sanitize}",
             f"-DTHIXO_NATIVE_TESTS={'ON' if args.tests else 'OFF'}",
             f"-DTHIXO_PYTHON={'OFF' if args.no_python else 'ON'}",
