@@ -64,7 +64,7 @@ def mlp(batch: int, widths: tuple[int, ...]) -> Make:
         _set_parameters(model, library)
         x = library.tensor(_normal(draw, batch, widths[0]))
         y = library.tensor(draw.integers(0, widths[-1], batch))
-        optimizer = library.optim.Adam(model.parameters(), 1e-3)
+        optimizer = library.optim.Adam(model.parameters(), 1e-3, fused=True)
         return _trained(library, model, optimizer, lambda: nn.functional.cross_entropy(model(x), y))
 
     return make
@@ -101,7 +101,7 @@ def resnet(batch: int, widths: tuple[int, ...], blocks: int = 2) -> Make:
         _set_parameters(model, library)
         x = library.tensor(_normal(draw, batch, 3, 32, 32))
         y = library.tensor(draw.integers(0, 10, batch))
-        optimizer = library.optim.SGD(model.parameters(), 0.01, momentum=0.9)
+        optimizer = library.optim.SGD(model.parameters(), 0.01, momentum=0.9, fused=True)
         return _trained(library, model, optimizer, lambda: nn.functional.cross_entropy(model(x), y))
 
     return make
@@ -149,7 +149,7 @@ def gpt(batch: int, time_: int, width: int, heads: int, layers: int = 4, words: 
         text = draw.integers(0, words, (batch, time_ + 1))
         x = library.tensor(np.ascontiguousarray(text[:, :-1]))
         y = library.tensor(text[:, 1:].reshape(-1))
-        optimizer = library.optim.AdamW(model.parameters(), 3e-4, weight_decay=0.01)
+        optimizer = library.optim.AdamW(model.parameters(), 3e-4, weight_decay=0.01, fused=True)
         return _trained(
             library,
             model,

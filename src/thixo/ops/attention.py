@@ -17,15 +17,21 @@ from thixo.ops.samples import Bad, Sample
 def _check(query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, gqa: bool) -> None:
     op = "scaled_dot_product_attention"
     check(op, query, key, value, attn_mask)
-    given = f"query is {describe(query)}, key is {describe(key)}, value is {describe(value)}"
     if not 0 <= dropout_p <= 1:
         raise ValueRangeError(f"{op}: dropout_p is {dropout_p}; a probability is between 0 and 1")
     if gqa:
+        given = f"query is {describe(query)}, key is {describe(key)}, value is {describe(value)}"
         if min(query.ndim, key.ndim, value.ndim) < 3:
             raise ShapeError(f"{op}: {given}; enable_gqa needs an axis of heads")
         for other in (key, value):
             if query.shape[-3] % other.shape[-3] != 0:
                 raise ShapeError(f"{op}: {given}; key's and value's heads must divide query's")
+
+
+def _for_heads(x: Any, heads: Any) -> Any:
+    """Each head as often as it serves one of `heads`."""
+    each = heads // x.shape[-3]
+    return x if each == 1 else x.repeat_interleave(each, -3)
 
 
 class ScaledDotProductAttention(Composite):
@@ -52,9 +58,7 @@ class ScaledDotProductAttention(Composite):
         if scale is None:
             scale = 1 / math.sqrt(query.shape[-1])
         if enable_gqa:
-            heads = query.shape[-3]
-            key = key.repeat_interleave(heads // key.shape[-3], -3)
-            value = value.repeat_interleave(heads // value.shape[-3], -3)
+            key, value = (_for_heads(t, query.shape[-3]) for t in (key, value))
         if not dropout_p:
             return tx.nn.functional.attention(query, key, value, attn_mask, is_causal, scale)[0]
         weights = shares(query, key, attn_mask, is_causal, scale)

@@ -22,20 +22,26 @@ LOW = float("-inf")
 
 def check(op: str, query: Any, key: Any, value: Any, attn_mask: Any) -> None:
     """Refuse what does not fit together."""
-    given = f"query is {describe(query)}, key is {describe(key)}, value is {describe(value)}"
     if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ShapeError(f"{op}: {given}; each needs at least (time, features)")
+        raise ShapeError(_given(op, query, key, value, "each needs at least (time, features)"))
     if query.dtype != key.dtype or query.dtype != value.dtype:
-        raise DTypeError(f"{op}: {given}; the dtypes must agree")
+        raise DTypeError(_given(op, query, key, value, "the dtypes must agree"))
     if query.shape[-1] != key.shape[-1]:
-        raise ShapeError(f"{op}: {given}; query and key must have the same features")
+        raise ShapeError(_given(op, query, key, value, "query and key must have the same features"))
     if key.shape[-2] != value.shape[-2]:
-        raise ShapeError(f"{op}: {given}; key and value must have the same length")
+        raise ShapeError(_given(op, query, key, value, "key and value must have the same length"))
     if attn_mask is not None and attn_mask.dtype is not bool_ and attn_mask.dtype != query.dtype:
         raise DTypeError(
             f"{op}: attn_mask is {describe(attn_mask)}; it must be bool or of query's dtype, "
             f"{describe(query)}"
         )
+
+
+def _given(op: str, query: Any, key: Any, value: Any, needed: str) -> str:
+    return (
+        f"{op}: query is {describe(query)}, key is {describe(key)}, value is {describe(value)}; "
+        f"{needed}"
+    )
 
 
 def shares(query: Any, key: Any, attn_mask: Any, is_causal: bool, scale: float) -> Any:

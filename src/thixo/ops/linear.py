@@ -6,11 +6,12 @@ from thixo.dtype import ALL, COMPLEX, FLOATS, INTEGERS
 from thixo.dtype import bool as bool_
 from thixo.errors import DTypeError, ShapeError, describe
 from thixo.ops import public as tx
-from thixo.ops.base import Composite
+from thixo.ops.base import Composite, Op, Spec
+from thixo.ops.rules import conj
 from thixo.ops.samples import Bad, Sample
 
 
-class Linear(Composite):
+class Linear(Op):
     """input @ weight.T + bias, over the last axis of input.
 
     >>> tx.nn.functional.linear(tx.tensor([1.0, 2.0]), tx.tensor([[3.0, 4.0]]), tx.tensor([0.5]))
@@ -21,7 +22,7 @@ class Linear(Composite):
     namespace = "nn.functional"
     dtypes = FLOATS + COMPLEX + INTEGERS
 
-    def compose(input, weight, bias):
+    def infer(input, weight, bias):
         if weight.ndim not in (1, 2) or input.ndim == 0:
             raise ShapeError(
                 f"linear: input is {describe(input)}, weight is {describe(weight)}; needs "
@@ -37,20 +38,37 @@ class Linear(Composite):
                 raise DTypeError(
                     f"linear: dtypes differ: input is {describe(input)}, {name} is {describe(other)}"
                 )
-        if weight.ndim == 1:
-            if bias is not None and bias.ndim != 0:
-                raise ShapeError(
-                    f"linear: bias is {describe(bias)}; with one row of weights it must be a scalar"
-                )
-            y = tx.matmul(input, weight)
-            return y if bias is None else y + bias
+        if weight.ndim == 1 and bias is not None and bias.ndim != 0:
+            raise ShapeError(
+                f"linear: bias is {describe(bias)}; with one row of weights it must be a scalar"
+            )
         if bias is not None and (bias.ndim > 1 or (bias.ndim == 1 and not _fits(bias, weight))):
             raise ShapeError(
                 f"linear: bias is {describe(bias)}; it must have one entry for each row of weight, "
                 f"which is {describe(weight)}"
             )
-        y = tx.matmul(input, weight.transpose(0, 1))
-        return y if bias is None else y + bias
+        return Spec((*input.shape[:-1], *weight.shape[:-1]), input.dtype)
+
+    def kernel(input, weight, bias):
+        y = np.asarray(np.matmul(input, weight.T))
+        return y if bias is None else np.asarray(y + bias, y.dtype)
+
+    def vjp_input(g, weight):
+        weight = conj(weight)
+        return g.unsqueeze(-1) * weight if weight.ndim == 1 else tx.matmul(g, weight)
+
+    def vjp_weight(g, input, weight_type):
+        input = conj(input)
+        if len(weight_type.shape) == 1:
+            return g * input if input.ndim == 1 else tx.matmul(g.flatten(), input.flatten(0, -2))
+        if input.ndim == 1:
+            return g.unsqueeze(-1) * input
+        if input.ndim > 2:
+            g, input = g.flatten(0, -2), input.flatten(0, -2)
+        return tx.matmul(g.mT, input)  # it lies as the weight does
+
+    def vjp_bias(g):
+        return g
 
     def reference(input, weight, bias=None):
         y = np.tensordot(input, weight, ([-1], [-1]))

@@ -64,7 +64,8 @@ class LogLikelihood(Op):
     def rows(k, input, target):
         top = k.reduce_max(input)
         shifted = input - top
-        log = k.log(k.reduce_sum(k.exp(shifted)))
+        # The sum is at least 1: what is added for less than exp(-87) does not count, but is slow to compute (subnormal).
+        log = k.log(k.reduce_sum(k.exp(k.maximum(shifted, -87.0))))
         chosen = k.index() == target.cast("i32")
         picked = k.reduce_sum(k.where(chosen, input, 0.0))
         return (picked - top) - log, log + top

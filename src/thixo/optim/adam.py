@@ -78,7 +78,7 @@ class Adam(Optimizer):
         numbers = (
             -1 if group["maximize"] else 1, lr / (1 - beta1**step),
             1 - lr * decay if decoupled else decay, 1 - beta1, beta2, 1 - beta2,
-            (1 - beta2**step) ** 0.5, group["eps"],
+            (1 - beta2**step) ** -0.5, group["eps"],
         )  # fmt: skip
         kernel = fused.adam(bool(decay), decoupled, amsgrad)
         if not fused.run(kernel, (0, *range(2, 2 + len(names))), groups, numbers):

@@ -99,7 +99,7 @@ def adam(decays: bool, decoupled: bool, amsgrad: bool) -> Step:
         mean = mean + (g - mean) * fresh
         square = square * beta2 + g * g * fresh2
         limit = k.maximum(largest[0], square) if amsgrad else square
-        p = p - mean / (k.sqrt(limit) / scale + eps) * rate
+        p = p - mean / (k.sqrt(limit) * scale + eps) * rate
         return [p, mean, square, limit] if amsgrad else [p, mean, square]
 
     return step

@@ -87,12 +87,8 @@ bool matmul(const Operator&, PyObject* const* slots, Results& out) {
   return true;
 }
 
-bool needs_tape(PyObject* o) { return modes.grad && is_tensor(o) && is_tracked(*tensor_of(o)); }
-
-// linear(input, weight, bias): the bias is added while the product is in the cache. With a tape it is composed of a
-// product and a sum, each of which has its gradient.
+// linear(input, weight, bias): the bias is added while the product is in the cache.
 bool linear(const Operator&, PyObject* const* slots, Results& out) {
-  if (needs_tape(slots[0]) || needs_tape(slots[1]) || needs_tape(slots[2])) return false;
   Ref<Tensor> input = ref_of(slots[0]), weight = ref_of(slots[1]);
   if (input->ndim() == 0 || weight->ndim() != 2 || input->sizes[input->ndim() - 1] != weight->sizes[1]) return false;
   Ref<Tensor> bias;

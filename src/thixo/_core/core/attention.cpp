@@ -35,6 +35,11 @@ T* at(const Matrices& m, const Dims& sizes, int64_t index) {
 }
 
 template <class T>
+void shrink(T* row, int64_t n, T factor) {
+  for (int64_t i = 0; i < n; ++i) row[i] *= factor;
+}
+
+template <class T>
 void zero(T* to, int64_t row, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < rows; ++i) std::fill(to + i * row, to + i * row + columns, T(0));
 }
@@ -193,7 +198,7 @@ void forward(const Attention& a, RowLoop softmax) {
           softmax(reinterpret_cast<char**>(operands), strides, rows, 1, columns, nullptr);
           T* to = y + q0 * a.y.row;
           for (int64_t i = 0; k0 && i < rows; ++i)
-            for (int64_t j = 0; j < V; ++j) to[i * a.y.row + j] *= fade[i];
+            if (fade[i] != 1) shrink(to + i * a.y.row, V, fade[i]);
           products.multiply(rows, V, columns, scores, step, 1, values, to, a.y.row, k0 > 0, spare);
         }
       }
@@ -202,8 +207,7 @@ void forward(const Attention& a, RowLoop softmax) {
         const T sum = total[i - first];
         const bool shut = a.mask && sum == 0;
         const T share = shut ? T(0) : 1 / sum;
-        T* row = y + i * a.y.row;
-        for (int64_t j = 0; j < V; ++j) row[j] *= share;
+        shrink(y + i * a.y.row, V, share);
         logsumexp[i] = shut ? std::numeric_limits<T>::infinity() : top[i - first] + std::log(sum);
       }
     }
