@@ -203,6 +203,14 @@ class AttentionBackward(Op):
                     f"attention_backward: {name} is {describe(given)}; with query {describe(query)} and "
                     f"value {describe(value)} it must be {list(shape)}"
                 )
+        scores = (*lead, query.shape[-2], key.shape[-2])
+        masks = () if attn_mask is None else tuple(attn_mask.shape)
+        fits = _lead("attention_backward", g, query, key, value) == lead
+        if not fits or tuple(broadcast_shapes(masks, scores, op="attention_backward")) != scores:
+            raise ShapeError(
+                f"attention_backward: g is {describe(g)}; its leading sizes must be those that query, "
+                "key, value and attn_mask broadcast to"
+            )
         return tuple(Spec((*lead, *t.shape[-2:]), query.dtype) for t in (query, key, value))
 
     def kernel(g, query, key, value, y, logsumexp, attn_mask, is_causal, scale):
@@ -248,3 +256,4 @@ class AttentionBackward(Op):
         yield Bad(Sample(g[:, 1:], q, k, k, g, total), ShapeError, "g is")
         yield Bad(Sample(g, q, k, k, g[:, 1:], total), ShapeError, "y is")
         yield Bad(Sample(g, q, k, k, g, total[1:]), ShapeError, "logsumexp is")
+        yield Bad(Sample(g, q, k, k, g, total, s.bools(2, 5)), ShapeError, "do not broadcast")
