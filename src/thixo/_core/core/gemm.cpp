@@ -45,6 +45,7 @@ Job transposed(const Job& job) {
   return t;
 }
 
+constexpr int64_t kMostDots = 10;         // with more rows a tile is faster than dot products
 constexpr int64_t kThinElements = 4096;  // smaller matrices are in the cache anyway
 
 // Few rows: a matrix that they meet is read once, from where it is. More of them where it lies along k, since every
@@ -53,19 +54,24 @@ bool is_thin(const Job& job, const GemmKernels& g) {
   if (job.k * job.n < kThinElements || !thin_fits(job)) return false;
   if (job.m <= kAxpyRows) return true;
   if (job.b_k != 1 || job.b_n == 1 || g.tiles.depth > 1) return false;
-  const bool far = job.k * job.n * item_size(job.dtype) > 4 * kNearBytes && g.source == g.compute;
-  return job.m <= (far && job.k >= 512 ? 32 : job.k >= 256 ? 16 : job.k >= 128 ? 8 : 0);
+  const int64_t most = g.source == g.compute ? kMostDots : 16;  // others would be packed
+  return job.m <= (job.k >= 256 ? most : job.k >= 128 ? 8 : 0);
 }
+
+constexpr int64_t kFewTiles = 32;  // so few do not make up for packing
 
 bool is_direct(const Job& job, const GemmKernels& g) {
   if (!direct_fits(job, g)) return false;
   if (job.m <= 2 * g.tiles.rows) return true;  // packing B would cost more than it saves
-  const int64_t item = item_size(job.dtype);
-  return job.k * job.n * item <= kNearBytes && (job.m * job.k * item <= kNearBytes || job.n <= 2 * g.tiles.columns);
+  if (job.k * job.n * item_size(job.dtype) > kNearBytes) return false;
+  const int64_t tiles = ceil_div(job.m, g.tiles.rows) * ceil_div(job.n, g.tiles.columns);
+  return job.k < kFewK || tiles < kFewTiles || (job.n <= 2 * g.tiles.columns && job.k < 4 * kFewK);
 }
 
 // Few columns would use each element of a packed A too seldom.
-bool a_stays(const Job& job, const GemmKernels& g) { return a_stays_fits(job, g) && job.n <= 3 * g.tiles.columns; }
+bool a_stays(const Job& job, const GemmKernels& g) {
+  return a_stays_fits(job, g) && (job.n <= 3 * g.tiles.columns || job.k < kFewK);
+}
 
 // Columns that fill vectors badly, while rows would fill them well.
 bool better_transposed(const Job& job, const GemmKernels& g) {
@@ -93,7 +99,10 @@ void run(const Job& job, const GemmKernels& g) {
   if (job.n < job.m) {
     const Job t = transposed(job);
     if (is_thin(t, g)) return thin_product(t, g);
-    if (better_transposed(job, g)) return packed_product(t, g, false);
+    if (!a_stays_fits(job, g) && better_transposed(job, g)) return packed_product(t, g, false);
+  } else if (job.b_k == 1 && job.b_n != 1 && job.m <= g.tiles.columns && job.k >= 8 * kFewK) {
+    const Job t = transposed(job);  // what lies along k stays where it is
+    if (a_stays_fits(t, g)) return packed_product(t, g, true);
   }
   if (is_direct(job, g)) return direct_product(job, g);
   packed_product(job, g, a_stays(job, g));

@@ -40,6 +40,9 @@ struct Buffer {
 // A matrix of at most this size is read from a near cache, however it is walked through.
 constexpr int64_t kNearBytes = 512 << 10;
 
+// With fewer k than this, products go by what writing C takes.
+constexpr int64_t kFewK = 32;
+
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 

@@ -29,6 +29,7 @@ bool find_tiles(TileKernels& tiles, const std::string& source, const std::string
   tiles.columns = shape[1];
   tiles.width = shape[2];
   if (tiles.rows * tiles.columns * tiles.unit > kMostTileBytes) return false;
+  if (source == compute) find(tiles.copying, "gemm_" + compute + "_tile_copying");
   return find_packs(tiles, "gemm_" + source) && find(tiles.tile, "gemm_" + compute + "_tile");
 }
 

@@ -8,6 +8,8 @@ namespace thixo {
 
 using TileCall = void (*)(int64_t k, const void* a, int64_t a_row, int64_t a_k, const void* b, int64_t b_k, void* c,
                           int64_t ldc, int64_t rows, int64_t columns, int64_t add);
+using CopyingTileCall = void (*)(int64_t k, const void* a, int64_t a_row, int64_t a_k, const void* b, int64_t b_k,
+                                 void* c, int64_t ldc, int64_t rows, int64_t columns, int64_t add, void* panel);
 using PackCall = void (*)(const void* source, int64_t stride, void* panel, int64_t k, int64_t count);
 using PackAnyCall = void (*)(const void* source, int64_t stride, int64_t k_stride, void* panel, int64_t k, int64_t count,
                              int64_t width);
@@ -30,6 +32,7 @@ struct TileKernels {
   int64_t block = 256;            // most k in one pass: a panel of B stays in the nearest cache
   bool whole = false;             // tiles are written whole, whatever rows and columns say
   TileCall tile = nullptr;
+  CopyingTileCall copying = nullptr;  // may be missing: the tile of a panel of A and whole rows of B, which it packs
   PackCall pack_a_along = nullptr, pack_a_across = nullptr, pack_b_along = nullptr, pack_b_across = nullptr;
   PackAnyCall pack_a_any = nullptr, pack_b_any = nullptr;
   void (*begin)() = nullptr;  // before and after the tiles of one thread

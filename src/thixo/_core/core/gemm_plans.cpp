@@ -39,7 +39,7 @@ void direct_product(const Job& job, const GemmKernels& g) {
   const int64_t height = panel_height(job.m, t.rows);
   const bool more = job.bias || job.epilogue.apply;
   // A large B is read a few rows at a time, from left to right: that is a pattern the processor's prefetch sees.
-  const bool streams = job.k * job.n * item_size(job.dtype) > kNearBytes && job.n > t.columns;
+  const bool streams = job.k * job.n * item_size(job.dtype) > kNearBytes && job.n > t.columns && job.k > kStreamedRows;
   const int64_t pass = streams ? kStreamedRows : std::max<int64_t>(job.k, 1);
   auto part = [&](int64_t k, int64_t row, int64_t column) {
     const int64_t rows = std::min(height, job.m - row), columns = std::min(t.columns, job.n - column);
@@ -48,13 +48,25 @@ void direct_product(const Job& job, const GemmKernels& g) {
            rows, columns, k > 0);
     if (more && k + pass >= job.k) finish_part(job, g, to, job.c_row, row, rows, column, columns);
   };
+  // With few k, C is what moves: from left to right, where its lines follow one another.
+  const bool along_c = job.k < kFewK;
   if (!job.parallel && !streams) {
+    if (along_c) {
+      for (int64_t row = 0; row < job.m; row += height)
+        for (int64_t column = 0; column < job.n; column += t.columns) part(0, row, column);
+      return;
+    }
     for (int64_t column = 0; column < job.n; column += t.columns)
       for (int64_t row = 0; row < job.m; row += height) part(0, row, column);
     return;
   }
   const Grid grid = make_grid(ceil_div(job.m, height), ceil_div(job.n, t.columns), 16, streams ? 128 : 8, job.parallel);
   for_tasks(grid, job.parallel, [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
+    if (along_c && !streams) {
+      for (int64_t i = top; i < bottom; ++i)
+        for (int64_t j = left; j < right; ++j) part(0, i * height, j * t.columns);
+      return;
+    }
     for (int64_t k = 0; k < std::max<int64_t>(job.k, 1); k += pass)
       for (int64_t j = left; j < right; ++j)
         for (int64_t i = top; i < bottom; ++i) part(k, i * height, j * t.columns);
@@ -120,7 +132,13 @@ void thin_product(const Job& job, const GemmKernels& g) {
 namespace {
 
 // Bytes of B that are packed at a time: half of a second-level cache.
-constexpr int64_t kSlabBytes = 1 << 20;
+#ifndef SLAB
+#define SLAB 1024
+#endif
+#ifndef BLOCK
+#define BLOCK t.block
+#endif
+constexpr int64_t kSlabBytes = SLAB << 10;
 // Row panels that are multiplied with each panel of B as soon as it is packed, while it is in the nearest cache.
 constexpr int64_t kFirstPanels = 4;
 
@@ -146,7 +164,7 @@ void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
   const int64_t height = t.whole ? t.rows : panel_height(job.m, t.rows);
   const int64_t row_panels = ceil_div(job.m, height), column_panels = ceil_div(job.n, t.columns);
   // K in passes of about equal length.
-  const int64_t passes = std::max<int64_t>(1, ceil_div(job.k, t.block));
+  const int64_t passes = std::max<int64_t>(1, ceil_div(job.k, BLOCK));
   const int64_t pass = std::max<int64_t>(t.depth, round_up(ceil_div(job.k, passes), t.depth));
   const int64_t units = pass / t.depth;
   const int64_t a_panel = units * t.width * t.unit, b_panel = units * t.columns * t.unit;
@@ -160,24 +178,33 @@ void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
 
   const int64_t slab = ceil_div(column_panels, ceil_div(column_panels, std::max<int64_t>(1, kSlabBytes / std::max<int64_t>(b_panel, 1))));
   const int64_t first_panels = row_panels <= kFirstPanels ? row_panels : 1;
+  // Rows of B that lie well are packed by the first product that reads them.
+  const bool packs_itself = t.copying && job.b_n == 1 && !a_stays;
   Buffer b_slab(size_t(slab * b_panel));
 
   auto pack_b = [&](int64_t k, int64_t depth, int64_t left, int64_t j) {
+#ifdef NOB
+    return;
+#endif
     const int64_t column = (left + j) * t.columns;
     pack_panel(t.pack_b_along, t.pack_b_across, t.pack_b_any, job.b_at(k, column), job.b_n, job.b_k,
                b_slab.data + j * b_panel, depth, std::min(t.columns, job.n - column), t.columns);
   };
   auto pack_a = [&](int64_t k, int64_t depth, int64_t i, char* panel) {
     if (a_stays) return;
+#ifdef NOA
+    return;
+#endif
     const int64_t row = i * height;
     pack_panel(t.pack_a_along, t.pack_a_across, t.pack_a_any, job.a_at(row, k), job.a_row, job.a_k, panel, depth,
                std::min(height, job.m - row), t.width);
   };
   // Row panel i times column panel j of the slab that begins at `left`.
-  auto multiply = [&](int64_t k, int64_t depth, int64_t left, int64_t i, int64_t j, const char* a_part, char* tile) {
+  auto multiply = [&](int64_t k, int64_t depth, int64_t left, int64_t i, int64_t j, const char* a_part, char* tile,
+                      bool packs = false) {
     const int64_t row = i * height, rows = std::min(height, job.m - row);
     const int64_t column = (left + j) * t.columns, columns = std::min(t.columns, job.n - column);
-    const char* b_part = b_slab.data + j * b_panel;
+    char* b_part = b_slab.data + j * b_panel;
     char* sums = tile;
     int64_t ld = t.columns;
     if (in_c) {
@@ -187,7 +214,8 @@ void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
       sums = all_sums.data + (row * sums_ld + column) * wide;
       ld = sums_ld;
     }
-    if (a_stays) t.tile(depth, job.a_at(row, k), job.a_row, job.a_k, b_part, t.columns, sums, ld, rows, columns, k > 0);
+    if (packs) t.copying(depth, a_part, 1, t.width, job.b_at(k, column), job.b_k, sums, ld, rows, columns, k > 0, b_part);
+    else if (a_stays) t.tile(depth, job.a_at(row, k), job.a_row, job.a_k, b_part, t.columns, sums, ld, rows, columns, k > 0);
     else t.tile(ceil_div(depth, t.depth), a_part, 1, t.width, b_part, t.columns, sums, ld, rows, columns, k > 0);
     if (more && k + pass >= job.k) finish_part(job, g, sums, ld, row, rows, column, columns);
   };
@@ -203,9 +231,10 @@ void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
                   for (int64_t i = 0; i < first_panels; ++i) pack_a(k, depth, i, panels.data + i * a_panel);
                   if (t.begin) t.begin();
                   for (int64_t j = c0; j < c1; ++j) {
-                    pack_b(k, depth, left, j);
+                    const bool packs = packs_itself && (left + j + 1) * t.columns <= job.n;
+                    if (!packs) pack_b(k, depth, left, j);
                     for (int64_t i = 0; i < first_panels; ++i)
-                      multiply(k, depth, left, i, j, panels.data + i * a_panel, tile);
+                      multiply(k, depth, left, i, j, panels.data + i * a_panel, tile, packs && i == 0);
                   }
                   if (t.end) t.end();
                 });

@@ -4,6 +4,7 @@ One generator makes them for every dtype and target. What a library exports for 
 
     gemm_f32_shape   [rows, columns of the tile, width of A's panels, 1 where partial rows of B may be read in place]
     gemm_f32_tile    C[rows, columns] (+)= A B, see `tile_functions`
+    gemm_f32_tile_copying   the same, and what it reads of B becomes a panel
     gemm_f32_pack_rows_along ...  panels, see contract_pack.py
 
 The native driver (core/gemm.cpp) does the rest: blocking, threads, edges, batches.
@@ -82,8 +83,9 @@ PARAMETERS = (
     ("i64", "columns"),
     ("i64", "add"),
 )
-_TYPES = ", ".join(t.split(" ")[0] for t, _ in PARAMETERS)
 _UNROLL = 4
+_COPY = ("ptr noalias", "P")  # where the panel goes
+_ROWS_AHEAD = 24  # of B in place: what a processor computes while a line comes from the third cache
 
 
 def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
@@ -92,24 +94,26 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
     C[i, j] = (add ? C[i, j] : 0) + sum over k of A[i * a_row + k * a_k] * B[k * b_k + j], strides in elements,
     for i < rows <= tile rows and j < columns <= tile columns. Either a_row or a_k is 1: packed panels and
     transposed matrices have the first, plain matrices the second.
+
+    `gemm_<dtype>_tile_copying` takes a panel of A and whole rows of B in place, and writes those to a panel.
     """
     tile = tile_of(dtype, target)
     functions: list[Function] = []
-    for by_rows in (False, True):
+    heights = range(1, tile.rows + 1)
+    for kind in ("panel", "rows"):
         for masked in (False, True):
             for vectors in range(1, tile.vectors + 1):
-                functions += [
-                    _case(tile, target, rows, vectors, masked, by_rows)
-                    for rows in range(1, tile.rows + 1)
-                ]
+                functions += [_case(tile, target, rows, vectors, masked, kind) for rows in heights]
+    copying = [_case(tile, target, rows, tile.vectors, False, "copying") for rows in heights]
     shape = [tile.rows, tile.columns, tile.width, int(target.masks)]
     constants = "\n".join(
         [
             _pointers(f"gemm_{dtype}_cases", [f.name for f in functions]),
+            _pointers(f"gemm_{dtype}_copying_cases", [f.name for f in copying]),
             f"@gemm_{dtype}_shape = constant [{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]",
         ]
     )
-    return [*functions, _entry(tile, target)], constants
+    return [*functions, *copying, _entry(tile, target), _copying_entry(tile, target)], constants
 
 
 def _pointers(name: str, functions: Sequence[str]) -> str:
@@ -117,9 +121,9 @@ def _pointers(name: str, functions: Sequence[str]) -> str:
     return f"@{name} = internal constant [{len(functions)} x ptr] [{listed}]"
 
 
-def _case_name(tile: Tile, rows: int, vectors: int, masked: bool, by_rows: bool) -> str:
-    kind = ("rows" if by_rows else "panel") + ("_masked" if masked else "")
-    return f"gemm_{tile.dtype}_{kind}_{rows}x{vectors}"
+def _go_to(f: Function, chosen: str) -> None:
+    values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in f.parameters)
+    f.line(f"musttail call void {chosen}({values})")
 
 
 def _entry(tile: Tile, target: Target) -> Function:
@@ -133,16 +137,25 @@ def _entry(tile: Tile, target: Target) -> Function:
     index = f.add(f.mul(index, tile.vectors), f.sub(vectors, 1))
     index = f.add(f.mul(index, tile.rows), f.sub("%rows", 1))
     chosen = f.load("ptr", f.at(f"@gemm_{tile.dtype}_cases", index, "ptr"))
-    values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in PARAMETERS)
-    f.line(f"musttail call void {chosen}({values})")
+    _go_to(f, chosen)
+    return f
+
+
+def _copying_entry(tile: Tile, target: Target) -> Function:
+    name = f"gemm_{tile.dtype}_tile_copying"
+    f = Function(name, (*PARAMETERS, _COPY), attributes=target.attributes)
+    index = f.sub("%rows", 1)
+    _go_to(f, f.load("ptr", f.at(f"@gemm_{tile.dtype}_copying_cases", index, "ptr")))
     return f
 
 
 def _case(
-    tile: Tile, target: Target, rows: int, vectors: int, masked: bool, by_rows: bool
+    tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kind: str
 ) -> Function:
-    name = _case_name(tile, rows, vectors, masked, by_rows)
-    f = Function(name, PARAMETERS, attributes=target.attributes, internal=True)
+    by_rows, copies = kind == "rows", kind == "copying"
+    name = f"gemm_{tile.dtype}_{kind}{'_masked' if masked else ''}_{rows}x{vectors}"
+    parameters = (*PARAMETERS, _COPY) if copies else PARAMETERS
+    f = Function(name, parameters, attributes=target.attributes, internal=True)
     size, vec = tile.bytes, tile.vector
     mask = ""
     if masked and target.masks:
@@ -157,20 +170,25 @@ def _case(
             # Hidden from the compiler, which would add them up in the loop to save registers.
             odd[i] = f.op(f'call i64 asm "", "=r,0"(i64 {f.mul(row_step, i)})')
     a, b = f.variable("ptr", "%A", 8), f.variable("ptr", "%B", 8)
+    copy, later = "", ""
+    if copies:
+        copy = f.variable("ptr", "%P", 8)
+        later = f.variable("ptr", f.at("%B", f.mul(b_step, _ROWS_AHEAD)), 8)
     c_step = f.mul("%ldc", size)
     c_rows = ["%C"]
     for _ in range(1, rows):
         c_rows.append(f.at(c_rows[-1], c_step))
 
-    def fetch_c(k: str, start: str) -> None:
+    next_c = f.variable("ptr", "%C", 8)
+
+    def fetch_c() -> None:
         """Rows of C, one for every few k: all at once, they would hold up A and B."""
-        turn = f.op(f"ashr i64 {f.sub(k, start)}, {_UNROLL.bit_length() - 1}")
-        row = f.intrinsic("smax", "i64", f.min(turn, rows - 1), "0")
+        row = f.load("ptr", next_c)
         for j in range(vectors):
-            at = f.at(f.at("%C", f.mul(row, c_step)), j * tile.lanes * size)
-            f.call(
-                "llvm.prefetch.p0", "void", ("ptr", at), ("i32", "1"), ("i32", "3"), ("i32", "1")
-            )
+            f.prefetch(f.at(row, j * tile.lanes * size), write=True)
+        below = f.at(row, c_step)
+        last = f.compare("ult", below, c_rows[-1], "ptr")
+        f.store("ptr", f.choose(last, "ptr", below, c_rows[-1]), next_c)
 
     def step(a_now: str, b_now: str) -> None:
         """One k: a row of B in registers, each element of A's column against it."""
@@ -181,6 +199,13 @@ def _case(
                 across.append(f.masked_load(vec, at, mask, size))
             else:
                 across.append(f.load(vec, at, size))
+        if copies:
+            to, soon = f.load("ptr", copy), f.load("ptr", later)
+            for j in range(vectors):
+                f.store(vec, across[j], f.at(to, j * tile.lanes * size), size)
+                f.prefetch(f.at(soon, j * tile.lanes * size))
+            f.store("ptr", f.at(to, tile.columns * size), copy)
+            f.store("ptr", f.at(soon, b_step), later)
         for i in range(rows):
             at = a_now
             if not by_rows:
@@ -210,14 +235,16 @@ def _case(
         start = f.intrinsic("smax", "i64", f.sub("%K", 2 * rows * _UNROLL), "0")
         with f.loop(0, start):
             run(1)
-        with f.loop(start, "%K") as k:
-            fetch_c(k, start)
+        with f.loop(start, "%K"):
+            fetch_c()
             run(1)
     else:
         many = f.op(f"and i64 %K, {-_UNROLL}")
         start = f.intrinsic("smax", "i64", f.sub(many, 2 * rows * _UNROLL), "0")
-        with f.loop(0, many, _UNROLL) as k:
-            fetch_c(k, start)
+        with f.loop(0, start, _UNROLL):
+            run(_UNROLL)
+        with f.loop(start, many, _UNROLL):
+            fetch_c()
             run(_UNROLL)
         with f.loop(many, "%K"):
             run(1)

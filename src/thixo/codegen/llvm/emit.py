@@ -114,6 +114,11 @@ class Function:
             return pointer
         return self.op(f"getelementptr {type}, ptr {pointer}, i64 {offset}")
 
+    def prefetch(self, pointer: str, *, write: bool = False, level: int = 3) -> None:
+        """Ask for the line of the cache at this address, which need not be valid; level 3 is the nearest cache."""
+        self.call("llvm.prefetch.p0", "void", ("ptr", pointer), ("i32", str(int(write))),
+                  ("i32", str(level)), ("i32", "1"))  # fmt: skip
+
     # ---- integers of 64 bits
 
     def add(self, a: str | int, b: str | int) -> str:
