@@ -57,6 +57,34 @@ def test_tiles_compute(name: str, dtype: str) -> None:
                 assert (c == wanted).all(), (rows, columns, k, by_rows, add)
 
 
+@pytest.mark.parametrize("name", runnable())
+def test_copying_tiles_compute_and_pack(name: str) -> None:
+    """Every number of rows: C is right, and the panel is what packing B would have made of it."""
+    chosen = target.named(name)
+    functions, constants = contract.tile_functions("f32", chosen)
+    code = object_code(emit.module(functions, constants), chosen)
+    (address,) = loaded().addresses(code, ["gemm_f32_tile_copying"])
+    call = ctypes.CFUNCTYPE(
+        None, NUMBER, ADDRESS, NUMBER, NUMBER, ADDRESS, NUMBER, ADDRESS, *[NUMBER] * 4, ADDRESS
+    )(address)
+    tile = contract.tile_of("f32", chosen)
+    random = np.random.default_rng(0)
+    for rows in range(1, tile.rows + 1):
+        k, add = int(random.integers(0, 150)), int(random.integers(2))
+        a = random.integers(-4, 5, (k, tile.width)).astype(np.float32)
+        b = random.integers(-4, 5, (k, tile.columns + 5)).astype(np.float32)
+        c = random.integers(-4, 5, (rows, tile.columns + 3)).astype(np.float32)
+        panel = np.full((k + 1, tile.columns), 7, np.float32)
+        wanted = c.copy()
+        wanted[:, : tile.columns] = add * c[:, : tile.columns]
+        wanted[:, : tile.columns] += a[:, :rows].T @ b[:, : tile.columns]
+        call(k, a.ctypes.data, 1, tile.width, b.ctypes.data, tile.columns + 5, c.ctypes.data,
+             tile.columns + 3, rows, tile.columns, add, panel.ctypes.data)  # fmt: skip
+        assert (c == wanted).all(), (rows, k, add)
+        assert (panel[:k] == b[:, : tile.columns]).all()
+        assert (panel[k] == 7).all()
+
+
 @pytest.mark.parametrize("name", ["x86-64-v3", "x86-64-v4", "aarch64"])
 def test_everything_shipped_compiles(name: str) -> None:
     """For every machine, on every machine."""
@@ -74,7 +102,8 @@ import thixo as tx
 
 random = np.random.default_rng(0)
 for dtype in (tx.float32, tx.float64, tx.bfloat16, tx.float16):
-    for m, k, n in [(1, 300, 40), (5, 40, 33), (40, 300, 70), (65, 17, 3), (0, 3, 4), (3, 0, 4)]:
+    for m, k, n in [(1, 300, 40), (5, 40, 33), (40, 300, 70), (65, 17, 3), (0, 3, 4), (3, 0, 4), (20, 300, 40),
+                    (90, 7, 90), (2, 90, 3)]:
         a = random.integers(-3, 4, (m, k))
         b = random.integers(-3, 4, (n, k))
         got = tx.matmul(tx.tensor(a).to(dtype), tx.tensor(b).to(dtype).mT).to(tx.float64).numpy()
@@ -148,14 +177,17 @@ def test_threads_do_not_matter() -> None:
     random = np.random.default_rng(3)
     before = tx.get_num_threads()
     try:
-        for m, k, n in [(200, 700, 300), (3, 900, 800), (900, 300, 5)]:
-            a = tx.tensor(random.standard_normal((m, k)).astype("float32"))
+        sizes = [(200, 700, 300), (3, 900, 800), (900, 300, 5), (800, 11, 700), (20, 600, 400)]
+        for m, k, n in sizes:
+            plain = tx.tensor(random.standard_normal((m, k)).astype("float32"))
             b = tx.tensor(random.standard_normal((k, n)).astype("float32"))
-            results = []
-            for count in (1, 2, 3, 7):
-                tx.set_num_threads(count)
-                results.append(tx.matmul(a, b).numpy().tobytes())
-            assert len(set(results)) == 1
+            turned = tx.tensor(np.ascontiguousarray(b.numpy().T)).mT
+            for a, other in [(plain, b), (plain, turned)]:
+                results = []
+                for count in (1, 2, 3, 7):
+                    tx.set_num_threads(count)
+                    results.append(tx.matmul(a, other).numpy().tobytes())
+                assert len(set(results)) == 1
     finally:
         tx.set_num_threads(before)
 

@@ -114,7 +114,8 @@ void small_sizes(int rounds) {
 void large_sizes() {
   set_gemm_plan(GemmPlan::Chosen);
   set_num_threads(2);
-  const int64_t sizes[][3] = {{129, 1100, 300}, {37, 509, 331}, {300, 7, 600}, {5, 1500, 700}, {1, 1000, 1000}, {700, 1, 900}};
+  const int64_t sizes[][3] = {{129, 1100, 300}, {37, 509, 331}, {300, 7, 600}, {5, 1500, 700}, {1, 1000, 1000}, {700, 1, 900},
+                              {24, 700, 300}, {700, 24, 300}, {300, 300, 9}, {2, 3, 600}, {3, 20, 500}};
   for (DType t : kFloats)
     for (auto& s : sizes)
       for (int layout = 0; layout < 4; ++layout) {
@@ -127,7 +128,7 @@ void large_sizes() {
 // The same bits on any number of threads.
 void threads() {
   set_gemm_plan(GemmPlan::Chosen);
-  const int64_t sizes[][3] = {{300, 257, 600}, {20, 700, 900}, {3, 3000, 500}, {65, 65, 65}, {1000, 9, 300}};
+  const int64_t sizes[][3] = {{300, 257, 600}, {20, 700, 900}, {3, 3000, 500}, {65, 65, 65}, {1000, 9, 300}, {24, 700, 300}, {900, 800, 11}};
   for (DType t : kFloats)
     for (auto& s : sizes)
       for (int layout = 0; layout < 4; ++layout) {

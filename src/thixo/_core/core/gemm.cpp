@@ -51,8 +51,10 @@ constexpr int64_t kThinElements = 4096;  // smaller matrices are in the cache an
 // Few rows: a matrix that they meet is read once, from where it is. More of them where it lies along k, since every
 // other way would have to turn it round.
 bool is_thin(const Job& job, const GemmKernels& g) {
-  if (job.k * job.n < kThinElements || !thin_fits(job)) return false;
-  if (job.m <= kAxpyRows) return true;
+  if (!thin_fits(job)) return false;
+  if (job.b_k == 1 && job.m <= kAxpyRows && job.k >= kFewK) return true;  // each sum along both
+  if (job.k * job.n < kThinElements) return false;
+  if (job.m <= kAxpyRows) return job.n > 2 * g.tiles.columns || !direct_fits(job, g);
   if (job.b_k != 1 || job.b_n == 1 || g.tiles.depth > 1) return false;
   const int64_t most = g.source == g.compute ? kMostDots : 16;  // others would be packed
   return job.m <= (job.k >= 256 ? most : job.k >= 128 ? 8 : 0);

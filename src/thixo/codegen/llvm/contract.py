@@ -149,9 +149,7 @@ def _copying_entry(tile: Tile, target: Target) -> Function:
     return f
 
 
-def _case(
-    tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kind: str
-) -> Function:
+def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kind: str) -> Function:
     by_rows, copies = kind == "rows", kind == "copying"
     name = f"gemm_{tile.dtype}_{kind}{'_masked' if masked else ''}_{rows}x{vectors}"
     parameters = (*PARAMETERS, _COPY) if copies else PARAMETERS

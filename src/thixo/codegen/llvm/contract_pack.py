@@ -158,11 +158,27 @@ def _across(source: str, to: str, width: int, most: int, name: str, target: Targ
     step = f.mul("%stride", size)
     last = f.sub("%count", 1)
     tiny = f.compare("slt", "%K", lanes)
-    with f.when(tiny), f.loop(0, "%count") as across, f.loop(0, "%K") as k:
-        at = f.at(f.at("%source", f.mul(across, step)), k, element)
-        value = converted(f, source, to, f.load(element, at, size), 1)
-        place = f.add(f.mul(k, width), across)
-        f.store(TYPES[to], value, f.at("%panel", place, TYPES[to]), BYTES[to])
+    with f.when(tiny):
+        if target.masks and (size >= 4 or target.vector_bytes == 64):
+            few = f.mask("%K", lanes)
+            for start in range(0, width, lanes):
+                with f.when(f.compare("sgt", "%count", start)):
+                    rows = []
+                    for i in range(min(lanes, most - start)):
+                        at = f.at("%source", f.mul(f.min(start + i, last), step))
+                        value = f.masked_load(vector(element, lanes), at, few, size)
+                        rows.append(converted(f, source, to, value, lanes))
+                    rows += ["zeroinitializer"] * (lanes - len(rows))
+                    for k, row in enumerate(transpose(f, rows, TYPES[to], lanes)):
+                        with f.when(f.compare("sgt", "%K", k)):
+                            at = f.at("%panel", k * width + start, TYPES[to])
+                            f.store(vector(TYPES[to], lanes), row, at, BYTES[to])
+        else:
+            with f.loop(0, "%count") as across, f.loop(0, "%K") as k_now:
+                at = f.at(f.at("%source", f.mul(across, step)), k_now, element)
+                value = converted(f, source, to, f.load(element, at, size), 1)
+                place = f.add(f.mul(k_now, width), across)
+                f.store(TYPES[to], value, f.at("%panel", place, TYPES[to]), BYTES[to])
     with f.unless(tiny):
         # Rows are read in runs of a few lines of the cache, which processors fetch ahead, and turned from a buffer.
         runs = (4, 1)
