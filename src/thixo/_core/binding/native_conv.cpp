@@ -1,6 +1,7 @@
 // Native path of convolutions and pooling. What does not fit is left to the declaration, which says what is wrong.
 #include "../core/conv.h"
 #include "../core/pool.h"
+#include "../core/thread_pool.h"
 #include "operator.h"
 
 namespace thixo {
@@ -64,13 +65,9 @@ void run(const Convolution& c, Results& out, const Ref<Tensor>& made, const Ref<
   out.push_back(made);
 }
 
-// convolve(input, weight, stride, padding, dilation, groups, bias)
-bool convolve_call(const Operator&, PyObject* const* slots, Results& out) {
-  Ref<Tensor> x = ref_of(slots[0]), w = ref_of(slots[1]);
-  if (!fits(*x, *w)) return false;
+// A convolution whose window is read already.
+bool convolve_window(Convolution& c, Ref<Tensor> x, Ref<Tensor> w, PyObject* given_bias, Results& out) {
   const int axes = x->ndim() - 2;
-  Convolution c;
-  if (!read_window(slots + 2, axes, c)) return false;
   c.dtype = x->dtype;
   c.batch = x->sizes[0];
   c.inner = w->sizes[1];
@@ -83,8 +80,8 @@ bool convolve_call(const Operator&, PyObject* const* slots, Results& out) {
   const Dims sizes = shaped(c.batch, w->sizes[0], c.out, axes);
   checked_numel(sizes, c.dtype, "convolve");
   Ref<Tensor> bias;
-  if (slots[6] != Py_None) {
-    bias = ref_of(slots[6]);
+  if (given_bias != Py_None) {
+    bias = ref_of(given_bias);
     if (bias->dtype != c.dtype || bias->ndim() != 1 || bias->sizes[0] != w->sizes[0]) return false;
     bias = plain(bias);
   }
@@ -94,6 +91,44 @@ bool convolve_call(const Operator&, PyObject* const* slots, Results& out) {
   const Ref<Storage> kept = bias ? bias->storage : x->storage;
   run(c, out, y, x, w, [&] { convolve(c, x->data(), w->data(), bias ? bias->data() : nullptr, y->data()); });
   return true;
+}
+
+// convolve(input, weight, stride, padding, dilation, groups, bias)
+bool convolve_call(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> x = ref_of(slots[0]), w = ref_of(slots[1]);
+  Convolution c;
+  return fits(*x, *w) && read_window(slots + 2, x->ndim() - 2, c) && convolve_window(c, x, w, slots[6], out);
+}
+
+bool needs_tape(PyObject* o) { return modes.grad && is_tensor(o) && is_tracked(*tensor_of(o)); }
+
+// One number for each axis, or one for all: plain ints, no less than `least`.
+bool read_forms(PyObject* ints, int axes, int64_t least, int64_t* out) {
+  const bool one = PyLong_CheckExact(ints);
+  if (!one && (!PyTuple_CheckExact(ints) || (PyTuple_GET_SIZE(ints) != axes && PyTuple_GET_SIZE(ints) != 1))) return false;
+  for (int i = 0; i < axes; ++i) {
+    PyObject* item = one ? ints : PyTuple_GET_ITEM(ints, PyTuple_GET_SIZE(ints) == 1 ? 0 : i);
+    if (!PyLong_CheckExact(item)) return false;
+    int overflow = 0;
+    const int64_t value = PyLong_AsLongLongAndOverflow(item, &overflow);
+    if (overflow || value < least || value > int64_t{1} << 40) return false;
+    out[kConvAxes - axes + i] = value;
+  }
+  return true;
+}
+
+// conv1d, conv2d, conv3d(input, weight, bias, stride, padding, dilation, groups): composites; what is recorded, or has no
+// batch, goes their way.
+template <int axes>
+bool form_call(const Operator&, PyObject* const* slots, Results& out) {
+  if (needs_tape(slots[0]) || needs_tape(slots[1]) || needs_tape(slots[2])) return false;
+  Ref<Tensor> x = ref_of(slots[0]), w = ref_of(slots[1]);
+  Convolution c;
+  if (!fits(*x, *w) || x->ndim() != axes + 2 || !PyLong_CheckExact(slots[6])) return false;
+  if (!read_forms(slots[3], axes, 1, c.stride) || !read_forms(slots[4], axes, 0, c.padding) || !read_forms(slots[5], axes, 1, c.dilation)) return false;
+  int overflow = 0;
+  c.groups = PyLong_AsLongLongAndOverflow(slots[6], &overflow);
+  return !overflow && c.groups >= 1 && convolve_window(c, x, w, slots[2], out);
 }
 
 // convolve_transposed(input, weight, output_size, stride, padding, dilation, groups)
@@ -145,15 +180,9 @@ bool weight_call(const Operator&, PyObject* const* slots, Results& out) {
   return true;
 }
 
-// max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
-bool max_pool_call(const Operator&, PyObject* const* slots, Results& out) {
-  Ref<Tensor> x = ref_of(slots[0]);
-  const int axes = int(PyTuple_Check(slots[1]) ? PyTuple_GET_SIZE(slots[1]) : PyList_Check(slots[1]) ? PyList_GET_SIZE(slots[1]) : 0);
-  if (axes < 1 || axes > kConvAxes || !is_floating(x->dtype) || (x->ndim() != axes + 1 && x->ndim() != axes + 2)) return false;
-  Pooling p;
-  if (!read(slots[1], axes, 1, p.kernel) || !read(slots[2], axes, 1, p.stride) || !read(slots[3], axes, 0, p.padding) ||
-      !read(slots[4], axes, 1, p.dilation))
-    return false;
+// The largest values of windows, and where they are; the window is read already.
+bool max_pool_window(Pooling& p, int axes, Ref<Tensor> x, bool ceil_mode, Results& out) {
+  if (!is_floating(x->dtype) || (x->ndim() != axes + 1 && x->ndim() != axes + 2)) return false;
   p.dtype = x->dtype;
   p.planes = 1;
   Dims sizes;
@@ -169,7 +198,7 @@ bool max_pool_call(const Operator&, PyObject* const* slots, Results& out) {
     if (n < 1 || 2 * p.padding[a] > reach) return false;
     p.in[a] = n;
     const int64_t room = n + 2 * p.padding[a] - reach;
-    if (slots[5] == Py_True) {
+    if (ceil_mode) {
       if (room + p.stride[a] - 1 < 0) return false;
       p.out[a] = std::min((room + p.stride[a] - 1) / p.stride[a] + 1, (n + p.padding[a] + p.stride[a] - 1) / p.stride[a]);
     } else {
@@ -190,6 +219,76 @@ bool max_pool_call(const Operator&, PyObject* const* slots, Results& out) {
   }
   out.push_back(values);
   out.push_back(indices);
+  return true;
+}
+
+// max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+bool max_pool_call(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> x = ref_of(slots[0]);
+  const int axes = int(PyTuple_Check(slots[1]) ? PyTuple_GET_SIZE(slots[1]) : PyList_Check(slots[1]) ? PyList_GET_SIZE(slots[1]) : 0);
+  if (axes < 1 || axes > kConvAxes) return false;
+  Pooling p;
+  if (!read(slots[1], axes, 1, p.kernel) || !read(slots[2], axes, 1, p.stride) || !read(slots[3], axes, 0, p.padding) ||
+      !read(slots[4], axes, 1, p.dilation))
+    return false;
+  return max_pool_window(p, axes, x, slots[5] == Py_True, out);
+}
+
+// max_pool1d, ...(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices): as above.
+template <int axes>
+bool max_pool_form_call(const Operator&, PyObject* const* slots, Results& out) {
+  if (needs_tape(slots[0]) || slots[6] == Py_True) return false;
+  Pooling p;
+  if (!read_forms(slots[1], axes, 1, p.kernel) || !read_forms(slots[2] == Py_None ? slots[1] : slots[2], axes, 1, p.stride) ||
+      !read_forms(slots[3], axes, 0, p.padding) || !read_forms(slots[4], axes, 1, p.dilation))
+    return false;
+  for (int i = kConvAxes - axes; i < kConvAxes; ++i)
+    if (2 * p.padding[i] > p.kernel[i]) return false;
+  Results both;
+  if (!max_pool_window(p, axes, ref_of(slots[0]), slots[5] == Py_True, both)) return false;
+  out.push_back(both[0]);
+  return true;
+}
+
+// avg_pool1d, ...(input, kernel_size, stride, padding, ceil_mode, count_include_pad, ...): sums of windows, divided. What
+// is recorded, and windows of unequal size, go the composites' way.
+template <int axes>
+bool average_call(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> x = ref_of(slots[0]);
+  if (needs_tape(slots[0]) || slots[4] == Py_True || (axes > 1 && slots[6] != Py_None)) return false;
+  if (x->dtype != DType::F32 || (x->ndim() != axes + 1 && x->ndim() != axes + 2)) return false;
+  Convolution c;
+  if (!read_forms(slots[1], axes, 1, c.kernel) || !read_forms(slots[2] == Py_None ? slots[1] : slots[2], axes, 1, c.stride) ||
+      !read_forms(slots[3], axes, 0, c.padding))
+    return false;
+  c.inner = c.outer = c.batch = 1;
+  const int lead = x->ndim() - axes;
+  Dims sizes;
+  for (int i = 0; i < lead; ++i) {
+    sizes.push_back(x->sizes[i]);
+    c.batch *= x->sizes[i];
+  }
+  for (int i = 0; i < axes; ++i) {
+    const int a = kConvAxes - axes + i;
+    c.in[a] = x->sizes[lead + i];
+    const int64_t room = c.in[a] + 2 * c.padding[a] - c.kernel[a];
+    if (2 * c.padding[a] > c.kernel[a] || room < 0 || (c.padding[a] && slots[5] != Py_True)) return false;
+    c.out[a] = room / c.stride[a] + 1;
+    sizes.push_back(c.out[a]);
+  }
+  if (!agrees(c) || c.taps() > 1 << 20 || x->numel == 0) return false;
+  checked_numel(sizes, c.dtype, "avg_pool");
+  x = plain(x);
+  const Ref<Tensor> y = empty(sizes, c.dtype);
+  const std::vector<float> ones(static_cast<size_t>(c.taps()), 1.0f);
+  run(c, out, y, x, x, [&] {
+    convolve(c, x->data(), ones.data(), nullptr, y->data());
+    auto* values = static_cast<float*>(static_cast<void*>(y->data()));
+    const float divisor = float(c.taps());
+    parallel_for(y->numel, int64_t{1} << 16, [&](int64_t from, int64_t to) {
+      for (int64_t i = from; i < to; ++i) values[i] /= divisor;
+    });
+  });
   return true;
 }
 
@@ -229,7 +328,16 @@ NativeCall find_native_window(const std::string& name) {
   if (name == "nn.functional.convolve") return convolve_call;
   if (name == "nn.functional.convolve_transposed") return transposed_call;
   if (name == "nn.functional.convolve_weight") return weight_call;
+  if (name == "nn.functional.conv1d") return form_call<1>;
+  if (name == "nn.functional.conv2d") return form_call<2>;
+  if (name == "nn.functional.conv3d") return form_call<3>;
   if (name == "nn.functional.max_pool_with_indices") return max_pool_call;
+  if (name == "nn.functional.max_pool1d") return max_pool_form_call<1>;
+  if (name == "nn.functional.max_pool2d") return max_pool_form_call<2>;
+  if (name == "nn.functional.max_pool3d") return max_pool_form_call<3>;
+  if (name == "nn.functional.avg_pool1d") return average_call<1>;
+  if (name == "nn.functional.avg_pool2d") return average_call<2>;
+  if (name == "nn.functional.avg_pool3d") return average_call<3>;
   if (name == "nn.functional.add_at_indices") return add_at_call;
   return nullptr;
 }

@@ -9,6 +9,7 @@
 #include "conv.h"
 #include "conv_image.h"
 #include "conv_places.h"
+#include "conv_winograd.h"
 #include "gemm_job.h"
 #include "thread_pool.h"
 
@@ -298,6 +299,11 @@ void convolve_weight(const Convolution& c, const void* x, const void* y, void* w
   // For each place: a product and an unaligned load for every vector of places.
   const double dots = 1.3 * double(c.inner * c.outer * c.taps()) / double(k.lanes);
   if (dots < j.tile_cost) return by_dots(j, w, parallel);
+  const ConvPlan plan = conv_plan();
+  if (plan == ConvPlan::Chosen || plan == ConvPlan::Winograd) {
+    const double cycles = winograd_weight_cycles(c), direct = 1.1 * j.tile_cost * double(c.batch * c.groups * c.out_size());
+    if (cycles < (plan == ConvPlan::Winograd ? 1e299 : direct) && winograd_weight(c, x, y, w)) return;
+  }
   bool plain = c.taps() == 1 && c.inner < c.outer;
   for (int i = 0; i < 3; ++i) plain = plain && c.stride[i] == 1 && c.padding[i] == 0;
   if (!plain) return by_tiles(j, w, parallel, false);

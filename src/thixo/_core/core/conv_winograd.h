@@ -1,5 +1,6 @@
 // 3x3 windows of stride 1 by Winograd's F(2x2, 3x3).
 #pragma once
+#include "conv.h"
 #include "conv_places.h"
 
 namespace thixo {
@@ -10,5 +11,9 @@ bool winograd_pays(const Places& planned);
 // The weight must be 3x3, stride and dilation 1, and all of it float32. False if a result is no finite number: then
 // Winograd's sums are not those of the definition.
 bool winograd(const Places& planned);
+
+// The same for the gradient of the weight; cycles are beyond measure where it cannot be computed so.
+double winograd_weight_cycles(const Convolution& c);
+bool winograd_weight(const Convolution& c, const void* x, const void* y, void* w);
 
 }  // namespace thixo

@@ -6,6 +6,8 @@ lie side by side. Sixteen products of matrices lie between; the driver is core/c
     conv_f32_wino_in      pieces of a row of tiles become V
     conv_f32_wino_weight  kernels become U
     conv_f32_wino_out     products become two rows of results
+    conv_f32_wino_grad    for the gradient of the kernels: pieces of the results' gradient become Z = A d A'
+    conv_f32_wino_back    sums over tiles of V' Z become gradients, G' (V' Z) G
 """
 
 from __future__ import annotations
@@ -132,13 +134,96 @@ def output_function(target: Target) -> Function:
                 )
                 f.store(vec, value, place, 4)
             to = f.at(to, "%y_row", "float")
+    _report(f, vec, lanes, seen)
+    return f
+
+
+def _grad_rows(f: Function, vec: str, d: list[str]) -> list[str]:
+    """A d for one column (or row) of two; what is added to nothing is left as it is."""
+    plus, minus = f.op(f"fadd {vec} {d[0]}, {d[1]}"), f.op(f"fsub {vec} {d[0]}, {d[1]}")
+    return [d[0], plus, minus, f.op(f"fneg {vec} {d[1]}")]
+
+
+def _back_rows(f: Function, vec: str, lanes: int, u: list[str]) -> list[str]:
+    """G' u for one column (or row) of four."""
+    half = f.splat("float", float_bits(0.5, "float"), lanes)
+    plus = f.op(f"fmul {vec} {half}, {f.op(f'fadd {vec} {u[1]}, {u[2]}')}")
+    minus = f.op(f"fmul {vec} {half}, {f.op(f'fsub {vec} {u[1]}, {u[2]}')}")
+    return [f.op(f"fadd {vec} {u[0]}, {plus}"), minus, f.op(f"fadd {vec} {plus}, {u[3]}")]
+
+
+def gradient_function(target: Target) -> Function:
+    """Z[xi * between + t * z_row + c] of the pieces at image[2 t * pitch ...], for t < tiles, c < count.
+
+    `row` and `pitch` are from row to row and from place to place. Whole vectors are read and written.
+    """
+    parameters = (
+        ("ptr noalias readonly", "image"), ("i64", "row"), ("i64", "pitch"), ("ptr noalias", "z"), ("i64", "z_row"),
+        ("i64", "between"), ("i64", "tiles"), ("i64", "count"),
+    )  # fmt: skip
+    f = Function("conv_f32_wino_grad", parameters, attributes=target.attributes)
+    lanes = target.lanes(4)
+    vec = vector("float", lanes)
+    with f.loop(0, "%tiles") as t:
+        start = f.at("%image", f.mul(f.mul(t, 2), "%pitch"), "float")
+        into = f.at("%z", f.mul(t, "%z_row"), "float")
+        with f.loop(0, "%count", lanes) as c:
+            columns = []
+            at = f.at(start, c, "float")
+            for _ in range(2):
+                below = f.at(at, "%row", "float")
+                columns.append(_grad_rows(f, vec, [f.load(vec, at, 4), f.load(vec, below, 4)]))
+                at = f.at(at, "%pitch", "float")
+            to = f.at(into, c, "float")
+            for r in range(4):
+                for value in _grad_rows(f, vec, [columns[q][r] for q in range(2)]):
+                    f.store(vec, value, to, 4)
+                    to = f.at(to, "%between", "float")
+    return f
+
+
+def back_function(target: Target) -> Function:
+    """w[tap * count + j] from u[xi * between + j], for j < count, a multiple of the lanes.
+
+    `wrong` is set where a result is no finite number.
+    """
+    parameters = (("ptr noalias readonly", "u"), ("i64", "between"), ("ptr noalias", "w"), ("i64", "count"),
+                  ("ptr noalias", "wrong"))  # fmt: skip
+    f = Function("conv_f32_wino_back", parameters, attributes=target.attributes)
+    lanes = target.lanes(4)
+    vec = vector("float", lanes)
+    seen = f.variable(vec, "zeroinitializer")
+    with f.loop(0, "%count", lanes) as j:
+        at = f.at("%u", j, "float")
+        pieces = []
+        for _ in range(16):
+            pieces.append(f.load(vec, at, 4))
+            at = f.at(at, "%between", "float")
+        columns = [
+            _back_rows(f, vec, lanes, [pieces[r * 4 + c] for r in range(4)]) for c in range(4)
+        ]
+        to = f.at("%w", j, "float")
+        for r in range(3):
+            for value in _back_rows(f, vec, lanes, [columns[c][r] for c in range(4)]):
+                f.store(
+                    vec,
+                    f.intrinsic("fma", vec, value, "zeroinitializer", f.load(vec, seen)),
+                    seen,
+                )
+                f.store(vec, value, to, 4)
+                to = f.at(to, "%count", "float")
+    _report(f, vec, lanes, seen)
+    return f
+
+
+def _report(f: Function, vec: str, lanes: int, seen: str) -> None:
     odd = f.op(f"fcmp uno {vec} {f.load(vec, seen)}, zeroinitializer")
     any_odd = f.call(f"llvm.vector.reduce.or.v{lanes}i1", "i1", (f"<{lanes} x i1>", odd))
     with f.when(any_odd):
         f.store("i64", "1", "%wrong", 8)
-    return f
 
 
 def winograd_functions(target: Target) -> list[Function]:
-    """All three."""
-    return [input_function(target), weight_function(target), output_function(target)]
+    """All of them."""
+    makers = (input_function, weight_function, output_function, gradient_function, back_function)
+    return [make(target) for make in makers]
