@@ -166,6 +166,49 @@ def test_odd_numbers_go_where_the_definition_takes_them(value, place):
             assert np.array_equal(np.isinf(ours), np.isinf(wanted))
 
 
+@pytest.mark.parametrize("place", ["input", "output"])
+def test_odd_numbers_in_the_gradient_of_the_weight(place):
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((4, 32, 16, 16)).astype(np.float32)
+    g = rng.standard_normal((4, 32, 16, 16)).astype(np.float32)
+    (x if place == "input" else g)[1, 3, 0, 15] = (
+        np.inf
+    )  # taps that never meet a corner stay finite
+    window = ((1, 1), (1, 1), (1, 1), 1)
+    ours = np.asarray(F.convolve_weight(tx.tensor(x), tx.tensor(g), (3, 3), *window))
+    with np.errstate(invalid="ignore"):
+        wanted = convolution.ConvolveWeight.kernel(x, g, (3, 3), *window)
+    assert np.array_equal(np.isfinite(ours), np.isfinite(wanted))
+    assert 0 < np.isfinite(ours).sum() < ours.size
+
+
+@pytest.mark.parametrize("stride", [1, (2,), (2, 1)])
+@pytest.mark.parametrize("padding", [0, 1, (1, 2), "same", "valid"])
+def test_conv2d_is_the_same_with_and_without_a_tape(stride, padding):
+    if padding == "same" and stride != 1:
+        stride = 1
+    x, w, b = tx.randn(2, 6, 9, 11), tx.randn(4, 3, 3, 4), tx.randn(4)
+    plain = F.conv2d(x, w, b, stride, padding, 1, 2)
+    recorded = F.conv2d(x, w.detach().requires_grad_(), b, stride, padding, 1, 2)
+    assert recorded.requires_grad
+    assert np.array_equal(np.asarray(plain), np.asarray(recorded.detach()))
+
+
+@pytest.mark.parametrize(
+    "arguments", [(2,), (3, 2, 1), ((3, 2), (1, 2), (1, 0)), (3, 2, 1, True)], ids=str
+)
+@pytest.mark.parametrize("kind", ["max", "avg"])
+@pytest.mark.parametrize("shape", [(2, 3, 10, 13), (3, 8, 7)], ids=str)
+def test_pools_are_the_same_with_and_without_a_tape(kind, arguments, shape):
+    pool = getattr(F, f"{kind}_pool2d")
+    if arguments[-1] is True:
+        arguments = (*arguments[:3], 1, True) if kind == "max" else arguments
+    x = tx.randn(*shape)
+    plain, recorded = pool(x, *arguments), pool(x.detach().requires_grad_(), *arguments)
+    assert recorded.requires_grad
+    assert np.array_equal(np.asarray(plain), np.asarray(recorded.detach()))
+
+
 def test_huge_numbers_that_sum_to_finite_ones_stay_finite():
     x = np.full((1, 16, 8, 8), 3e38, np.float32)
     w = np.zeros((16, 16, 3, 3), np.float32)

@@ -147,13 +147,15 @@ bool transposed_call(const Operator&, PyObject* const* slots, Results& out) {
   sizes_of(*w, c.kernel);
   if (!agrees(c)) return false;
   w = plain(w);
-  if (!all_finite(c.dtype, w->data(), w->numel)) return false;  // where nothing meets them they must not be seen
   const Dims sizes = shaped(c.batch, c.inner * c.groups, c.in, axes);
   checked_numel(sizes, c.dtype, "convolve_transposed");
   y = plain(y);
   const Ref<Tensor> x = empty(sizes, c.dtype);
-  run(c, out, x, y, w, [&] { convolve_transposed(c, y->data(), w->data(), x->data()); });
-  return true;
+  Results made;
+  bool fine = false;
+  run(c, made, x, y, w, [&] { fine = convolve_transposed(c, y->data(), w->data(), x->data()); });
+  if (fine) out.push_back(x);
+  return fine;
 }
 
 // convolve_weight(input, output, kernel_size, stride, padding, dilation, groups)

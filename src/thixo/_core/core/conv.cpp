@@ -67,6 +67,23 @@ void add_bias(void* part, int64_t row_stride, int64_t column_stride, int64_t row
   }
 }
 
+// Whether neither NaN nor infinity is among them.
+bool all_finite(DType dtype, const void* values, int64_t count) {
+  // An exponent of ones, looked for in integers: eight at a time without a branch.
+  auto scan = [count](auto* bits, auto exponent) {
+    decltype(exponent) found = 0;
+    for (int64_t i = 0; i < count; ++i) found |= static_cast<decltype(exponent)>((bits[i] & exponent) == exponent);
+    return found == 0;
+  };
+  switch (dtype) {
+    case DType::F64: return scan(static_cast<const uint64_t*>(values), uint64_t{0x7ff0000000000000u});
+    case DType::F32: return scan(static_cast<const uint32_t*>(values), uint32_t{0x7f800000u});
+    case DType::F16: return scan(static_cast<const uint16_t*>(values), uint16_t{0x7c00u});
+    case DType::BF16: return scan(static_cast<const uint16_t*>(values), uint16_t{0x7f80u});
+    default: return true;
+  }
+}
+
 // What both ways have in common; `turned`: from y to x.
 Places places_job(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
   Places p;
@@ -190,25 +207,7 @@ void by_products(const Convolution& c, const void* from, const void* w, const vo
 }  // namespace
 
 void set_conv_plan(ConvPlan plan) { forced.store(plan, std::memory_order_relaxed); }
-ConvPlan conv_plan() {
-  if (const char* v = getenv("CONV_WAY")) return v[0] == 's' ? ConvPlan::Planes : v[0] == 'p' ? ConvPlan::Places : v[0] == 'w' ? ConvPlan::Winograd : ConvPlan::Chosen;  // XXX
-  return forced.load(std::memory_order_relaxed); }
-
-bool all_finite(DType dtype, const void* values, int64_t count) {
-  // An exponent of ones, looked for in integers: eight at a time without a branch.
-  auto scan = [count](auto* bits, auto exponent) {
-    decltype(exponent) found = 0;
-    for (int64_t i = 0; i < count; ++i) found |= static_cast<decltype(exponent)>((bits[i] & exponent) == exponent);
-    return found == 0;
-  };
-  switch (dtype) {
-    case DType::F64: return scan(static_cast<const uint64_t*>(values), uint64_t{0x7ff0000000000000u});
-    case DType::F32: return scan(static_cast<const uint32_t*>(values), uint32_t{0x7f800000u});
-    case DType::F16: return scan(static_cast<const uint16_t*>(values), uint16_t{0x7c00u});
-    case DType::BF16: return scan(static_cast<const uint16_t*>(values), uint16_t{0x7f80u});
-    default: return true;
-  }
-}
+ConvPlan conv_plan() { return forced.load(std::memory_order_relaxed); }
 
 void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
   if (is_product(c) && conv_plan() == ConvPlan::Chosen && (!bias || (c.dtype == DType::F32 && c.groups == 1)))
@@ -256,12 +255,18 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
 // The element i of x gets y[o] * w[t] where i + padding = o * stride + t * dilation. For all i whose i + padding leaves
 // the same remainder r, the same taps matter: those with t * dilation = r (mod stride), at o = q + (r - t * dilation) /
 // stride where i + padding = q * stride + r. So each remainder is a convolution of its own, of stride 1, with fewer taps.
-void convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
-  if (is_product(c) && conv_plan() == ConvPlan::Chosen) return by_products(c, y, w, nullptr, x, true);
-  if (c.inner > 1) {
-    const Places job = transposed_places(c, y, w, x);
-    if (takes_winograd(c, job) && winograd(job)) return;
-    if (takes_places(job)) return run_places(job);
+bool convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
+  if (is_product(c) && conv_plan() == ConvPlan::Chosen) {
+    by_products(c, y, w, nullptr, x, true);
+    return true;
+  }
+  const bool some = c.inner > 1;
+  const Places job = some ? transposed_places(c, y, w, x) : Places();
+  if (some && takes_winograd(c, job) && winograd(job)) return true;
+  if (!all_finite(c.dtype, w, c.groups * c.outer * c.inner * c.taps())) return false;
+  if (some && takes_places(job)) {
+    run_places(job);
+    return true;
   }
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
@@ -321,6 +326,7 @@ void convolve_transposed(const Convolution& c, const void* y, const void* w, voi
         s.phases.push_back(std::move(p));
       }
   sweep(s);
+  return true;
 }
 
 }  // namespace thixo

@@ -26,13 +26,11 @@ struct Convolution {
 
 // y = x * w + bias; the bias has one element for each channel, or is null.
 void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y);
-// x = the adjoint of that in x, applied to y. The weight must be finite where zeros meet it: see all_finite.
-void convolve_transposed(const Convolution& c, const void* y, const void* w, void* x);
+// x = the adjoint of that in x, applied to y. False, and x is anything, where a weight is not finite: zeros that no
+// definition knows would meet it.
+bool convolve_transposed(const Convolution& c, const void* y, const void* w, void* x);
 // w = the adjoint in w, applied to x and y.
 void convolve_weight(const Convolution& c, const void* x, const void* y, void* w);
-
-// Whether neither NaN nor infinity is among them.
-bool all_finite(DType dtype, const void* values, int64_t count);
 
 // How a convolution is computed; tests and benchmarks may overrule the choice.
 // Planes: vectors run over places. Places: they run over channels. Winograd: where the window allows it.

@@ -11,7 +11,7 @@ namespace {
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kPassBytes = 26 << 10;    // of the weight for one pass: it stays in the nearest cache
 constexpr int64_t kImageBytes = 640 << 10;  // of images that are worked on together
-constexpr int64_t kManyBytes = 3 << 20;     // the same where the weight is heavy: it is far away, and read once for them
+constexpr int64_t kManyBytes = 1 << 20;     // the same where the weight is heavy: it is far away, and read once for them
 constexpr int64_t kHeavyBytes = 1 << 20;    // of a weight that no near cache holds
 constexpr int64_t kSumBytes = 256 << 10;    // of their results
 constexpr int64_t kSharedBytes = 8 << 20;   // images of at most this size are copied by all threads together
@@ -94,6 +94,7 @@ struct Plan {
     images = 1;
     if (strip == whole) {
       images = std::clamp<int64_t>(std::min(room / std::max<int64_t>(bytes, 1), kSumBytes / (whole * result)), 1, p.batch);
+      images = ceil_div(p.batch, ceil_div(p.batch, images));
       return;
     }
     span = 1;
@@ -131,10 +132,9 @@ struct Plan {
 
   // Results of one unit, group and panel from `image`, whose first position of the cut axis is `low`; `between` is the
   // distance of two images, in elements.
-  void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* packed, char* sums) const {
+  void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* b, char* sums) const {
     const PlaceImage& x = p.image;
     const int64_t vectors = std::min(p.vectors, ceil_div(p.rows, k.lanes) - panel * p.vectors);
-    const char* b = packed + (g * panels + panel) * depth * ld * wide;
     const int64_t sum_image = (u.to - u.from) * out_slice * ld;
     const int64_t sum_strides[3] = {p.out[1] * p.out[2] * ld, p.out[2] * ld, ld};
     for (const Run& r : runs) {
@@ -150,7 +150,7 @@ struct Plan {
       // What the next pass reads of a heavy weight is asked for in time, some of it before each tile.
       const int64_t tiles = (u.n1 - u.n0) * (q1[0] - q0[0]) * rows * ceil_div(width, height), more = heavy && all ? ceil_div(r.pass * ld * wide, tiles * 64) * 64 : 0;
       for (int64_t at = 0; at == 0 || at < all; at += r.pass) {
-        const char* ahead = at + r.pass < all ? b + r.table[size_t(at + r.pass)].b : nullptr;
+        const char* ahead = !more ? nullptr : at + r.pass < all ? b + r.table[size_t(at + r.pass)].b : b + depth * ld * wide;
         for (int64_t n = u.n0; n < u.n1; ++n)
           for (int64_t d = 0; d < q1[0] - q0[0]; ++d)
             for (int64_t h = 0; h < rows; ++h) {
@@ -235,32 +235,23 @@ void plan_places(Places& p) {
   }
 }
 
-void pack_weight(const Places& p, char* to, bool parallel) {
+void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to) {
   const ConvKernels& k = *p.kernels;
-  const int64_t wide = item_size(k.compute), narrow = item_size(k.source), ld = p.vectors * k.lanes;
-  const int64_t vectors = ceil_div(p.rows, k.lanes), panels = ceil_div(vectors, p.vectors), channels = p.image.channels, depth = channels * p.taps;
-  if (p.rows % k.lanes) std::memset(to, 0, size_t(p.groups * panels * depth * ld * wide));  // no odd numbers in what is left over
-  parallel = parallel && p.rows * depth > 1 << 15;
-  std::vector<int64_t> at(static_cast<size_t>(p.turned ? p.taps : depth));
+  const int64_t wide = item_size(k.compute), narrow = item_size(k.source), ld = p.vectors * k.lanes, channels = p.image.channels;
+  const int64_t first = panel * p.vectors, last = std::min(first + p.vectors, ceil_div(p.rows, k.lanes)), rows = (c1 - c0) * p.taps;
+  if (last * k.lanes > p.rows) std::memset(to, 0, size_t(rows * ld * wide));  // no odd numbers in what is left over
+  std::vector<int64_t> at(static_cast<size_t>(p.turned ? p.taps : rows));
   for (size_t i = 0; i < at.size(); ++i) at[i] = int64_t(i) * ld;
-  auto panel = [&](int64_t g, int64_t v) { return to + ((g * panels + v / p.vectors) * depth * ld + v % p.vectors * k.lanes) * wide; };
-  if (!p.turned) {
-    const int64_t all = p.groups * vectors;
-    parallel_for(all, parallel ? 1 : all, [&](int64_t from, int64_t last) {
-      for (int64_t i = from; i < last; ++i) {
-        const int64_t g = i / vectors, v = i % vectors;
-        k.spread(p.weight + (g * p.rows + v * k.lanes) * depth * narrow, depth, panel(g, v), at.data(), depth, std::min(k.lanes, p.rows - v * k.lanes));
-      }
-    });
-    return;
+  for (int64_t v = first; v < last; ++v) {
+    const int64_t row = v * k.lanes, count = std::min(k.lanes, p.rows - row);
+    char* into = to + (v - first) * k.lanes * wide;
+    if (!p.turned) {
+      k.spread(p.weight + (((g * p.rows + row) * channels + c0) * p.taps) * narrow, channels * p.taps, into, at.data(), rows, count);
+      continue;
+    }
+    for (int64_t c = c0; c < c1; ++c)
+      k.spread(p.weight + ((g * channels + c) * p.rows + row) * p.taps * narrow, p.taps, into + (c - c0) * p.taps * ld * wide, at.data(), p.taps, count);
   }
-  const int64_t all = p.groups * channels;
-  parallel_for(all, parallel ? std::max<int64_t>(1, all / 32) : all, [&](int64_t from, int64_t last) {
-    for (int64_t i = from; i < last; ++i)
-      for (int64_t v = 0; v < vectors; ++v)
-        k.spread(p.weight + (i * p.rows + v * k.lanes) * p.taps * narrow, p.taps, panel(i / channels, v) + i % channels * p.taps * ld * wide,
-                 at.data(), p.taps, std::min(k.lanes, p.rows - v * k.lanes));
-  });
 }
 
 bool places_pay(const Places& p) {
@@ -282,11 +273,16 @@ void run_places(const Places& p) {
   const bool parallel = p.work >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
   const int64_t threads = parallel ? get_num_threads() : 1;
   const int64_t wide = plan.wide, slack = 4 * k.lanes;
-  Buffer packed(size_t((p.groups * plan.panels * plan.depth * plan.ld + slack) * wide));
-  pack_weight(p, packed.data, parallel);
-
   const std::vector<Unit> units = plan.units();
   const int64_t count = int64_t(units.size()), between = p.image.elements();
+  // A weight that is met once is packed panel by panel, while it is used.
+  const bool once = count == 1 && !parallel;
+  const int64_t panel_bytes = plan.depth * plan.ld * wide, all_panels = p.groups * plan.panels;
+  Buffer packed(size_t((once ? 1 : all_panels) * panel_bytes + slack * wide));
+  if (!once)
+    parallel_for(all_panels, parallel && p.rows * plan.depth > 1 << 15 ? 1 : all_panels, [&](int64_t from, int64_t last) {
+      for (int64_t i = from; i < last; ++i) pack_channels(p, i / plan.panels, i % plan.panels, 0, p.image.channels, packed.data + i * panel_bytes);
+    });
   const int64_t sum_elements = plan.images * (plan.strips() ? plan.strip * plan.out_slice : plan.out_size) * plan.ld;
   const bool shared = parallel && count < 3 * threads && p.batch * p.groups * between * wide <= kSharedBytes;
   if (!shared) {
@@ -305,8 +301,11 @@ void run_places(const Places& p) {
             for (int64_t b = 0; b < p.image.blocks(k); ++b) p.image.fill(k, plan.planes(n, g), b, low, high, to);
           }
         for (int64_t g = 0; g < p.groups; ++g)
-          for (int64_t panel = 0; panel < plan.panels; ++panel)
-            plan.multiply(u, g, panel, images.data + g * group * wide, one, low, packed.data, sums.data);
+          for (int64_t panel = 0; panel < plan.panels; ++panel) {
+            char* weights = packed.data + (once ? 0 : (g * plan.panels + panel) * panel_bytes);
+            if (once) pack_channels(p, g, panel, 0, p.image.channels, weights);
+            plan.multiply(u, g, panel, images.data + g * group * wide, one, low, weights, sums.data);
+          }
       }
     });
     return;
@@ -334,7 +333,8 @@ void run_places(const Places& p) {
       const int64_t split = i % splits, g = i / splits % p.groups;
       const Unit& u = units[size_t(i / splits / p.groups)];
       for (int64_t panel = plan.panels * split / splits; panel < plan.panels * (split + 1) / splits; ++panel)
-        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0, packed.data, sums.data);
+        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0,
+                      packed.data + (g * plan.panels + panel) * panel_bytes, sums.data);
     }
   });
 }

@@ -60,8 +60,8 @@ struct Places {
 };
 
 void plan_places(Places& p);
-// The weight as [groups][panels of vectors][channels][taps][lanes of a panel].
-void pack_weight(const Places& p, char* to, bool parallel);
+// One panel of vectors of the weight, for channels [c0, c1) of the image: [channels][taps][lanes of a panel].
+void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to);
 // Whether it is better than a sweep over planes (conv_sweep.h).
 bool places_pay(const Places& p);
 void run_places(const Places& p);

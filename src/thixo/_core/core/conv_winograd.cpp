@@ -38,8 +38,9 @@ constexpr double kParallelWork = 1e6;
 constexpr int64_t kProducts = 16;
 constexpr int64_t kImageBytes = 512 << 10;  // of images that are worked on together
 constexpr int64_t kBlockBytes = 768 << 10;  // of V for one block of tiles, and of the products
-constexpr int64_t kManyBytes = 2 << 20;     // the same where U is heavy: it is far away, and read once for them
+constexpr int64_t kManyBytes = 3 << 20;     // the same where U is heavy: it is far away, and read once for them
 constexpr int64_t kHeavyBytes = 1 << 20;    // of a U that no near cache holds
+constexpr int64_t kPackedChannels = 16;
 constexpr int64_t kPassBytes = 26 << 10;    // of U for one pass: it stays in the nearest cache
 
 // The sixteen matrices are written side by side: were they a multiple of 4096 bytes apart, they would share their
@@ -59,6 +60,7 @@ struct Plan {
   int64_t m_panel;                    // elements of a panel of the products
   int64_t u_panel, u_each;            // the same of U
   int64_t pass;                       // channels in one pass
+  bool heavy;                         // U is far away
   std::vector<Offsets> table;
   std::vector<int64_t> places;        // of the results of a block of one image
 
@@ -71,11 +73,12 @@ struct Plan {
     panels = ceil_div(ceil_div(p.rows, k.lanes), p.vectors);
     v_row = round_up(image.channels, k.lanes);
     if (v_row % 64 == 0) v_row += k.lanes;
-    const bool heavy = p.groups * kProducts * panels * image.channels * ld * 4 > kHeavyBytes;
+    heavy = p.groups * kProducts * panels * image.channels * ld * 4 > kHeavyBytes;
     const int64_t bytes = p.groups * image.elements() * 4, most_bytes = heavy ? kManyBytes : kImageBytes;
     strip = ceil_div(down, std::min(ceil_div(bytes, most_bytes), down));
     images = strip < down ? 1 : std::clamp<int64_t>(most_bytes / std::max<int64_t>(bytes, 1), 1, p.batch);
     block = std::clamp<int64_t>((heavy ? kManyBytes : kBlockBytes) / (kProducts * v_row * 4 * across), 1, strip * images);
+    block = ceil_div(strip * images, ceil_div(strip * images, block));
     v_each = apart(block * across * v_row);
     together = std::clamp<int64_t>(kBlockBytes / (kProducts * block * across * ld * 4), 1, panels);
     m_panel = block * across * ld;
@@ -96,15 +99,14 @@ struct Plan {
 // The transforms of all kernels: [groups][16][panels][channels][ld].
 void transform_weights(const Plan& plan, float* u, bool parallel) {
   const Places& p = plan.p;
-  Buffer packed(size_t(p.groups * plan.panels * plan.u_panel * 9) * 4);
-  pack_weight(p, packed.data, parallel);
-  const int64_t all = p.groups * plan.panels, parts = std::min<int64_t>(p.image.channels, 4);
-  parallel_for(all * parts, parallel && p.rows * p.image.channels > 1 << 12 ? 1 : all * parts, [&](int64_t from, int64_t to) {
+  const int64_t all = p.groups * plan.panels, parts = ceil_div(p.image.channels, kPackedChannels);
+  parallel_for(all * parts, parallel && p.rows * p.image.channels > 1 << 12 ? 4 : all * parts, [&](int64_t from, int64_t to) {
+    Buffer packed(size_t(kPackedChannels * plan.ld * 9) * 4);  // near, until it is transformed
     for (int64_t i = from; i < to; ++i) {
-      const int64_t g = i / parts / plan.panels, panel = i / parts % plan.panels, c0 = p.image.channels * (i % parts) / parts,
-                    c1 = p.image.channels * (i % parts + 1) / parts;
-      plan.t.weight(packed.data + ((g * plan.panels + panel) * plan.u_panel + c0 * plan.ld) * 9 * 4, plan.ld, c1 - c0,
-                    u + g * kProducts * plan.u_each + panel * plan.u_panel + c0 * plan.ld, plan.u_each);
+      const int64_t g = i / parts / plan.panels, panel = i / parts % plan.panels, c0 = i % parts * kPackedChannels,
+                    c1 = std::min(c0 + kPackedChannels, p.image.channels);
+      pack_channels(p, g, panel, c0, c1, packed.data);
+      plan.t.weight(packed.data, plan.ld, c1 - c0, u + g * kProducts * plan.u_each + panel * plan.u_panel + c0 * plan.ld, plan.u_each);
     }
   });
 }
@@ -164,10 +166,16 @@ struct Room {
     const ConvKernels& k = plan.k;
     const int64_t across = vectors(panel), height = ceil_div(tiles, ceil_div(tiles, k.most_rows[across - 1])), depth = plan.image.channels;
     const float* b = u + (g * kProducts + kernel_of(plan, xi)) * plan.u_each + panel * plan.u_panel;
-    for (int64_t at = 0; at < depth; at += plan.pass)
-      for (int64_t i = 0; i < tiles; i += height)
+    // What the next pass reads of a heavy U is asked for in time, some of it before each tile.
+    const int64_t more = plan.heavy ? ceil_div(plan.pass * plan.ld * 4, ceil_div(tiles, height) * 64) * 64 : 0;
+    for (int64_t at = 0; at < depth; at += plan.pass) {
+      const char* ahead = reinterpret_cast<const char*>(b + (at + plan.pass) * plan.ld);
+      for (int64_t i = 0; i < tiles; i += height) {
+        for (const char* end = ahead + more; ahead < end; ahead += 64) __builtin_prefetch(ahead, 0, 2);
         k.tile(std::min(plan.pass, depth - at), v.data + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
                m.data + (xi * plan.m_each + slot * plan.m_panel + i * plan.ld) * 4, plan.ld, std::min(height, tiles - i), across, at > 0);
+      }
+    }
   }
 
   // One panel of channels of the results of rows [r, last) of tiles.
