@@ -60,6 +60,9 @@ Ref<Tensor> tape_zeros(const ResultType& type) {
   return zeros(type.sizes, type.dtype);
 }
 
+// Elements from which the operator's own kernel pays for its call.
+constexpr int64_t kShortSum = 4096;
+
 // A rule may return a gradient that is still broadcast, wider, or complex for a real input.
 Ref<Tensor> tape_match(const Ref<Tensor>& grad, const ResultType& type, const Node& node) {
   if (grad->symbolic() || type.value) {
@@ -94,7 +97,7 @@ Ref<Tensor> tape_match(const Ref<Tensor>& grad, const ResultType& type, const No
                                       ", its result was " + short_name(type.dtype) + describe(type.sizes));
       Object x = Object::own(wrap(g)), shape = dims_tuple(type.sizes);
       g = call_operator("expand", {x.get(), shape.get()});
-    } else if (!modes.grad && !dims.empty() && is_differentiable(g->dtype)) {
+    } else if (!modes.grad && !dims.empty() && is_differentiable(g->dtype) && g->numel < kShortSum) {
       bool reduced[kMaxDims] = {};
       for (int64_t d : dims) reduced[d] = true;
       Dims kept = g->sizes, a, b;
