@@ -156,7 +156,7 @@ void forward(const Attention& a, RowLoop softmax) {
   constexpr int64_t item = sizeof(T);
   const Products<T> products;
   const int64_t count = batch_count(a), D = a.size, V = a.value_size;
-  const int64_t q_block = even(a.queries, a.causal ? 42 : 56), q_blocks = ceil_div(a.queries, q_block);
+  const int64_t q_block = even(a.queries, a.causal ? 42 : 112), q_blocks = ceil_div(a.queries, q_block);
   const int64_t k_block = even(a.keys, kForwardKeys);
   const int64_t parts = std::min(q_blocks, ceil_div(kEnoughTasks, count)), in_part = ceil_div(q_blocks, parts);
   const int64_t step = row_step(k_block);
