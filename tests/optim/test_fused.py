@@ -14,6 +14,15 @@ CASES = [
     ("Adam", {"lr": 0.01, "weight_decay": 0.1, "amsgrad": True}),
     ("AdamW", {"lr": 0.01, "weight_decay": 0.1}),
     ("Adam", {"lr": 0.01, "maximize": True}),
+    ("Adamax", {"lr": 0.01}),
+    ("Adamax", {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
+    ("RMSprop", {"lr": 0.01}),
+    ("RMSprop", {"lr": 0.01, "momentum": 0.9, "weight_decay": 0.1}),
+    ("RMSprop", {"lr": 0.01, "momentum": 0.9, "centered": True, "maximize": True}),
+    ("Adagrad", {"lr": 0.01, "lr_decay": 0.1}),
+    ("Adagrad", {"lr": 0.01, "weight_decay": 0.1, "initial_accumulator_value": 0.3}),
+    ("Adadelta", {}),
+    ("Adadelta", {"weight_decay": 0.1, "maximize": True}),
 ]
 SHAPES = [(3, 5), (), (17,), (0, 4), (70_001,)]
 

@@ -12,10 +12,12 @@ from thixo.optim.optimizer import (
     check,
     check_betas,
     counted,
+    in_one_kernel,
     new_count,
     no_gradient_of_steps,
     number,
     real,
+    same_step,
     with_decay,
     zeros,
 )
@@ -67,25 +69,20 @@ class Adam(Optimizer):
         for param, _, state in ready:
             if not state:
                 self._start(group, param, state)
-        steps = {number(state["step"]) for _, _, state in ready}
-        if len(steps) != 1:  # none, or some parameters have had gradients more often than others
+        step = same_step(ready)
+        if step is None:  # some parameters have had gradients more often than others
             return ready
-        step = steps.pop() + 1
+        step += 1
         beta1, beta2 = group["betas"]
         lr, decay = group["lr"], group["weight_decay"]
         names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")[: 3 if amsgrad else 2]
-        groups = [(p, g, *(state[n] for n in names)) for p, g, state in ready]
         numbers = (
             -1 if group["maximize"] else 1, lr / (1 - beta1**step),
             1 - lr * decay if decoupled else decay, 1 - beta1, beta2, 1 - beta2,
             (1 - beta2**step) ** -0.5, group["eps"],
         )  # fmt: skip
         kernel = fused.adam(bool(decay), decoupled, amsgrad)
-        if not fused.run(kernel, (0, *range(2, 2 + len(names))), groups, numbers):
-            return ready
-        for _, _, state in ready:
-            counted(state)
-        return []
+        return [] if in_one_kernel(ready, kernel, names, numbers) else ready
 
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
@@ -168,12 +165,28 @@ class Adamax(Optimizer):
             },
         )  # fmt: skip
 
+    def _start(self, param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = new_count()
+        zeros(state, param, "exp_avg", "exp_inf")
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        for param, _, state in ready:
+            if not state:
+                self._start(param, state)
+        step = same_step(ready)
+        if step is None:
+            return ready
+        beta1, beta2 = group["betas"]
+        decay, rate = group["weight_decay"], group["lr"] / (1 - beta1 ** (step + 1))
+        numbers = (-1 if group["maximize"] else 1, rate, decay, 1 - beta1, beta2, group["eps"])
+        kernel, names = fused.adamax(bool(decay)), ("exp_avg", "exp_inf")
+        return [] if in_one_kernel(ready, kernel, names, numbers) else ready
+
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            state["step"] = new_count()
-            zeros(state, param, "exp_avg", "exp_inf")
+            self._start(param, state)
         step = counted(state)
         beta1, beta2 = group["betas"]
         g = real(with_decay(group, param, grad))

@@ -3,16 +3,20 @@
 from typing import Any
 
 import thixo as tx
+from thixo.optim import fused
 from thixo.optim.arguments import Number, Pair
 from thixo.optim.optimizer import (
     Optimizer,
     Params,
+    Step,
     check,
     counted,
+    in_one_kernel,
     new_count,
     no_gradient_of_steps,
     number,
     real,
+    same_step,
     with_decay,
     zeros,
 )
@@ -49,12 +53,27 @@ class Adadelta(Optimizer):
             },
         )  # fmt: skip
 
+    def _start(self, param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = new_count()
+        zeros(state, param, "square_avg", "acc_delta")
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        for param, _, state in ready:
+            if not state:
+                self._start(param, state)
+        if same_step(ready) is None:
+            return ready
+        decay, rho = group["weight_decay"], group["rho"]
+        sign = -1 if group["maximize"] else 1
+        numbers = (sign, group["lr"], decay, rho, 1 - rho, group["eps"])
+        kernel, names = fused.adadelta(bool(decay)), ("square_avg", "acc_delta")
+        return [] if in_one_kernel(ready, kernel, names, numbers) else ready
+
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            state["step"] = new_count()
-            zeros(state, param, "square_avg", "acc_delta")
+            self._start(param, state)
         counted(state)
         rho, eps = group["rho"], group["eps"]
         g = real(with_decay(group, param, grad))
@@ -108,6 +127,17 @@ class Adagrad(Optimizer):
     def share_memory(self) -> None:
         """For several processes: memory is shared with forked ones as it is."""
 
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        for param, _, state in ready:
+            if not state:
+                self._begin(state, param, group)
+        step = same_step(ready)
+        if step is None:
+            return ready
+        decay, rate = group["weight_decay"], group["lr"] / (1 + step * group["lr_decay"])
+        numbers = (-1 if group["maximize"] else 1, rate, decay, group["eps"])
+        return [] if in_one_kernel(ready, fused.adagrad(bool(decay)), ("sum",), numbers) else ready
+
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
@@ -151,16 +181,34 @@ class RMSprop(Optimizer):
             },
         )  # fmt: skip
 
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = new_count()
+        zeros(state, param, "square_avg")
+        if group["momentum"]:
+            zeros(state, param, "momentum_buffer")
+        if group["centered"]:
+            zeros(state, param, "grad_avg")
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        for param, _, state in ready:
+            if not state:
+                self._start(group, param, state)
+        if same_step(ready) is None:
+            return ready
+        decay, momentum, centered = group["weight_decay"], group["momentum"], group["centered"]
+        alpha, sign = group["alpha"], -1 if group["maximize"] else 1
+        numbers = (sign, group["lr"], decay, alpha, 1 - alpha, group["eps"], momentum)
+        names = ["square_avg"]
+        names += ["grad_avg"] if centered else []
+        names += ["momentum_buffer"] if momentum else []
+        kernel = fused.rmsprop(bool(decay), centered, bool(momentum))
+        return [] if in_one_kernel(ready, kernel, names, numbers) else ready
+
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            state["step"] = new_count()
-            zeros(state, param, "square_avg")
-            if group["momentum"]:
-                zeros(state, param, "momentum_buffer")
-            if group["centered"]:
-                zeros(state, param, "grad_avg")
+            self._start(group, param, state)
         counted(state)
         alpha = group["alpha"]
         g, square = real(with_decay(group, param, grad)), real(state["square_avg"])

@@ -103,3 +103,78 @@ def adam(decays: bool, decoupled: bool, amsgrad: bool) -> Step:
         return [p, mean, square, limit] if amsgrad else [p, mean, square]
 
     return step
+
+
+@functools.cache
+def rmsprop(decays: bool, centered: bool, momentum: bool) -> Step:
+    """Tensors: parameter, gradient, square, the gradient's mean, buffer. Numbers: as RMSprop computes them."""
+
+    def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+        p, g, square, *rest = tensors
+        sign, rate, decay, alpha, fresh, eps, keep = numbers
+        g = g * sign
+        if decays:
+            g = g + p * decay
+        square = square * alpha + g * g * fresh
+        made, scale = [square], square
+        if centered:
+            mean = rest[0] + (g - rest[0]) * fresh
+            made.append(mean)
+            scale = square - mean * mean
+        move = g / (k.sqrt(scale) + eps)
+        if momentum:
+            move = rest[-1] * keep + move
+            made.append(move)
+        return [p - move * rate, *made]
+
+    return step
+
+
+@functools.cache
+def adagrad(decays: bool) -> Step:
+    """Tensors: parameter, gradient, sum of squares. Numbers: sign, rate, decay, eps."""
+
+    def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+        p, g, total = tensors
+        sign, rate, decay, eps = numbers
+        g = g * sign
+        if decays:
+            g = g + p * decay
+        total = total + g * g
+        return [p - g / (k.sqrt(total) + eps) * rate, total]
+
+    return step
+
+
+@functools.cache
+def adadelta(decays: bool) -> Step:
+    """Tensors: parameter, gradient, square, moved. Numbers: sign, rate, decay, rho, 1 - rho, eps."""
+
+    def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+        p, g, square, moved = tensors
+        sign, rate, decay, rho, fresh, eps = numbers
+        g = g * sign
+        if decays:
+            g = g + p * decay
+        square = square * rho + g * g * fresh
+        delta = k.sqrt(moved + eps) / k.sqrt(square + eps) * g
+        return [p - delta * rate, square, moved * rho + delta * delta * fresh]
+
+    return step
+
+
+@functools.cache
+def adamax(decays: bool) -> Step:
+    """Tensors: parameter, gradient, mean, largest. Numbers: sign, rate, decay, 1 - beta1, beta2, eps."""
+
+    def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+        p, g, mean, largest = tensors
+        sign, rate, decay, fresh, beta2, eps = numbers
+        g = g * sign
+        if decays:
+            g = g + p * decay
+        mean = mean + (g - mean) * fresh
+        largest = k.maximum(largest * beta2, k.abs(g) + eps)
+        return [p - mean / largest * rate, mean, largest]
+
+    return step

@@ -3,13 +3,14 @@
 import copy
 import itertools
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 import thixo as tx
 from thixo.errors import ArgumentError, SerializationError, TraceError, ValueRangeError, describe
+from thixo.optim import fused
 from thixo.optim.arguments import Number, Pair, check_argument, check_constructor, is_real
 from thixo.tensor import RemovableHandle, Tensor
 
@@ -315,6 +316,25 @@ def zeros(state: dict[str, Any], param: Tensor, *names: str) -> None:
     """Make averages of the parameter's shape that begin at zero."""
     for name in names:
         state[name] = tx.zeros_like(param)
+
+
+def same_step(ready: list[Step]) -> Any:
+    """How often these parameters have been updated, if all as often; else None. Their state must have begun."""
+    steps = {number(state["step"]) for _, _, state in ready}
+    step = steps.pop() if len(steps) == 1 else None
+    return None if isinstance(step, Tensor) else step
+
+
+def in_one_kernel(
+    ready: list[Step], kernel: Any, names: Sequence[str], numbers: Sequence[float]
+) -> bool:
+    """Update all of these at once, and count the step; False if that cannot be done. `names` are their states."""
+    groups = [(p, g, *(state[n] for n in names)) for p, g, state in ready]
+    if not fused.run(kernel, (0, *range(2, 2 + len(names))), groups, numbers):
+        return False
+    for _, _, state in ready:
+        counted(state)
+    return True
 
 
 def with_decay(group: dict[str, Any], param: Tensor, grad: Tensor) -> Tensor:
