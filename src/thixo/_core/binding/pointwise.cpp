@@ -104,15 +104,16 @@ const Kernel* find_kernel(const Operator& op, PyObject* const* slots, DType comp
 
 // ---- where the result lies
 
-// Operands that all lie in one and the same order other than the shape's (transposed ones) give a result in
-// that order: nothing has to be turned then, now or when it is used with them again.
+// Operands of the result's shape that all lie in one and the same order other than the shape's (transposed ones) give
+// a result in that order: nothing has to be turned then, now or when it is used with them again. Smaller ones, which
+// are repeated, have no say.
 struct CommonOrder {
   const Tensor* lead = nullptr;
   bool same = true;
 
   void add(const Tensor& t, const Dims& sizes) {
-    if (!same || !(t.sizes == sizes)) same = same && t.numel == 1;
-    else if (!lead) lead = &t;
+    if (!same || !(t.sizes == sizes)) return;
+    if (!lead) lead = &t;
     else same = t.strides == lead->strides;
   }
   Ref<Tensor> make(const Dims& sizes, DType dtype) const {
