@@ -66,11 +66,26 @@ struct Nested {
   ~Nested() { --nesting; }
 };
 
+// Whether nobody else can see a gradient: no other tensor, no other view, no memory from outside the core.
+bool is_ours(const Ref<Tensor>& t) {
+  return is_unique(t.get()) && !t->wrapper && !t->autograd && t->storage && is_unique(t->storage.get()) &&
+         !t->storage->context && t->is_contiguous();
+}
+
 void deliver(Task& task, uint32_t input, Ref<Tensor> grad) {
   if (task.gradients.size() < task.node->results.size()) task.gradients.resize(task.node->results.size());
-  Ref<Tensor>& slot = task.gradients[input];
+  Ref<Tensor>& sum = task.gradients[input];
   grad = tape_operators.match(grad, task.node->results[input], *task.node);
-  slot = slot ? tape_operators.add(slot, grad) : std::move(grad);
+  if (!sum) {
+    sum = std::move(grad);
+  } else if (!modes.grad && is_ours(sum) && !grad->symbolic()) {
+    tape_operators.add_(sum, grad);
+  } else if (!modes.grad && is_ours(grad) && !sum->symbolic()) {
+    tape_operators.add_(grad, sum);
+    sum = std::move(grad);
+  } else {
+    sum = tape_operators.add(sum, grad);
+  }
 }
 
 // Adds the gradient of a part where it belongs in the gradient of the whole. False: it has to be made whole first.
@@ -84,9 +99,7 @@ bool deliver_part(Node& node, const Ref<Tensor>& grad, Task& task, uint32_t inpu
     tape_operators.copy_(node.part_of(whole), grad);
     return true;
   }
-  // Written only if nobody else can see it: no other tensor, no other view, no memory from outside the core.
-  bool ours = is_unique(whole.get()) && !whole->wrapper && !whole->autograd && whole->storage &&
-              is_unique(whole->storage.get()) && !whole->storage->context && whole->is_contiguous();
+  const bool ours = is_ours(whole);
   if (ours) tape_operators.add_(node.part_of(whole), grad);
   return ours;
 }
