@@ -87,6 +87,17 @@ void write_block(const Scatter& job, char* to, const char* from, int64_t inner, 
   (void)inner;
 }
 
+// Blocks of one element: nothing but the elements themselves.
+template <class Kind>
+void write_elements(char* to, const int64_t* offsets, const char* from, int64_t step, int64_t n) {
+  constexpr int64_t item = sizeof(typename Kind::From);
+  if (step == item) {
+    for (int64_t i = 0; i < n; ++i) Kind::one(to + offsets[i], from + i * item);
+  } else {
+    for (int64_t i = 0; i < n; ++i) Kind::one(to + offsets[i], from + i * step);
+  }
+}
+
 // Joins axes that lie one behind the other in both arrays.
 int merge(int count, int64_t* sizes, int64_t* to, int64_t* from) {
   int kept = 0;
@@ -126,6 +137,10 @@ void run_blocks(const Scatter& job, const int64_t* offsets, int64_t rows_before,
         char* to;
         const char* from;
         row_of(row, to, from);
+        if (block == 1) {
+          write_elements<Kind>(to, offsets, from, job.from_place, n);
+          continue;
+        }
         for (int64_t i = 0; i < n; ++i)
           write_block<Kind>(job, to + offsets[i], from + i * job.from_place, inner, rows, 0, inner);
       }
@@ -143,6 +158,7 @@ void run_blocks(const Scatter& job, const int64_t* offsets, int64_t rows_before,
   const int shares = work > 32768 && block >= 16 ? std::min(get_num_threads(), 16) : 1;
   int64_t span = 0;
   for (int k = 0; k < job.places.axes; ++k) span += (job.places.size[k] - 1) * job.places.stride[k];
+  if (block == 1) return write_elements<Kind>(job.to, offsets, job.from, job.from_place, n);
   if (shares == 1 || span <= 0) {
     for (int64_t i = 0; i < n; ++i)
       write_block<Kind>(job, job.to + offsets[i], job.from + i * job.from_place, inner, rows, 0, inner);
