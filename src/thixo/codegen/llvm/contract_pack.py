@@ -169,15 +169,15 @@ def _across(source: str, to: str, width: int, most: int, name: str, target: Targ
                         value = f.masked_load(vector(element, lanes), at, few, size)
                         rows.append(converted(f, source, to, value, lanes))
                     rows += ["zeroinitializer"] * (lanes - len(rows))
-                    for k, row in enumerate(transpose(f, rows, TYPES[to], lanes)):
-                        with f.when(f.compare("sgt", "%K", k)):
-                            at = f.at("%panel", k * width + start, TYPES[to])
+                    for line, row in enumerate(transpose(f, rows, TYPES[to], lanes)):
+                        with f.when(f.compare("sgt", "%K", line)):
+                            at = f.at("%panel", line * width + start, TYPES[to])
                             f.store(vector(TYPES[to], lanes), row, at, BYTES[to])
         else:
-            with f.loop(0, "%count") as across, f.loop(0, "%K") as k_now:
-                at = f.at(f.at("%source", f.mul(across, step)), k_now, element)
+            with f.loop(0, "%count") as across, f.loop(0, "%K") as k:
+                at = f.at(f.at("%source", f.mul(across, step)), k, element)
                 value = converted(f, source, to, f.load(element, at, size), 1)
-                place = f.add(f.mul(k_now, width), across)
+                place = f.add(f.mul(k, width), across)
                 f.store(TYPES[to], value, f.at("%panel", place, TYPES[to]), BYTES[to])
     with f.unless(tiny):
         # Rows are read in runs of a few lines of the cache, which processors fetch ahead, and turned from a buffer.
