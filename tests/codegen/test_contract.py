@@ -103,7 +103,7 @@ import thixo as tx
 random = np.random.default_rng(0)
 for dtype in (tx.float32, tx.float64, tx.bfloat16, tx.float16):
     for m, k, n in [(1, 300, 40), (5, 40, 33), (40, 300, 70), (65, 17, 3), (0, 3, 4), (3, 0, 4), (20, 300, 40),
-                    (90, 7, 90), (2, 90, 3)]:
+                    (90, 7, 90), (2, 90, 3), (2, 5, 3)]:
         a = random.integers(-3, 4, (m, k))
         b = random.integers(-3, 4, (n, k))
         got = tx.matmul(tx.tensor(a).to(dtype), tx.tensor(b).to(dtype).mT).to(tx.float64).numpy()

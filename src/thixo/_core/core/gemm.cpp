@@ -12,6 +12,9 @@ namespace {
 
 std::atomic<GemmPlan> forced{GemmPlan::Chosen};
 
+// Products of so few 16-bit floats take less time than to get their own instructions, or panels, ready.
+constexpr int64_t kFewForTiles = 192, kFewToConvert = 32;
+
 // Work (multiplications and additions) from which waking another thread pays.
 constexpr double kParallelWork = 1e6;
 
@@ -165,10 +168,14 @@ Grid make_grid(int64_t row_panels, int64_t column_panels, int64_t tall, int64_t 
 void gemm(const Product& product) {
   if (product.m <= 0 || product.n <= 0) return;
   if (!is_floating(product.dtype)) return is_complex(product.dtype) ? complex_product(product) : plain_product(product);
+  const GemmKernels& g = gemm_kernels(product.dtype);
+  if (g.source != g.compute && gemm_plan() == GemmPlan::Chosen &&
+      product.m * product.n * product.k <= (g.tiles.depth > 1 ? kFewForTiles : kFewToConvert))
+    return few_product(product);
   Job job(product);
   settle_strides(job);
   job.parallel = job.work() >= kParallelWork && !in_parallel_loop() && get_num_threads() > 1;
-  run(job, gemm_kernels(job.dtype));
+  run(job, g);
 }
 
 void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides) {

@@ -67,5 +67,6 @@ bool a_stays_fits(const Job& job, const GemmKernels& g);
 void packed_product(const Job& job, const GemmKernels& g, bool a_stays);
 void plain_product(const Product& p);   // integers
 void complex_product(const Product& p);
+void few_product(const Product& p);     // float16 and bfloat16, one element after the other
 
 }  // namespace thixo

@@ -1,4 +1,4 @@
-// Products of integers and of complex numbers.
+// Products of integers, of complex numbers, and those of 16-bit floats that are too small for tiles.
 #include <complex>
 #include <cstring>
 
@@ -50,6 +50,20 @@ void plain(const Product& p) {
         p.epilogue.apply(c + row * p.c_row + column * p.c_n, p.c_row, p.c_n, row, 1, column, count, p.epilogue.context);
     }
   });
+}
+
+template <class S>
+void few(const Product& p) {
+  const S *a = static_cast<const S*>(p.a), *b = static_cast<const S*>(p.b), *bias = static_cast<const S*>(p.bias);
+  S* c = static_cast<S*>(p.c);
+  for (int64_t i = 0; i < p.m; ++i)
+    for (int64_t j = 0; j < p.n; ++j) {
+      float sum = 0;
+      for (int64_t k = 0; k < p.k; ++k) sum += float(a[i * p.a_row + k * p.a_k]) * float(b[k * p.b_k + j * p.b_n]);
+      if (bias) sum += float(bias[j * p.bias_n]);
+      c[i * p.c_row + j * p.c_n] = S(sum);
+    }
+  if (p.epilogue.apply) p.epilogue.apply(p.c, p.c_row, p.c_n, 0, p.m, 0, p.n, p.epilogue.context);
 }
 
 template <class T>
@@ -122,6 +136,11 @@ void plain_product(const Product& p) {
     case DType::U32: return plain<uint32_t>(p);
     default: return plain<uint64_t>(p);
   }
+}
+
+void few_product(const Product& p) {
+  if (p.dtype == DType::F16) few<Half>(p);
+  else few<BFloat16>(p);
 }
 
 void complex_product(const Product& p) {
