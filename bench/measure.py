@@ -3,11 +3,13 @@
 An absolute time means nothing on a shared machine; the ratio of neighbours in time does.
 """
 
+import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 Action = Callable[[], object]
 Clock = Callable[[], float]
@@ -36,6 +38,31 @@ class Ratio:
     def as_dict(self) -> dict[str, object]:
         """For the results file."""
         return {**asdict(self), "met": self.met}
+
+
+class Others:
+    """How much of the machine other processes use, from when this is made (Linux; else nothing is known)."""
+
+    def __init__(self) -> None:
+        self._start = self._now()
+
+    @staticmethod
+    def _now() -> tuple[float, float, float]:
+        """Seconds: of the clock, of all processors at work, of this process at work."""
+        own = os.times()
+        try:
+            words = Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
+        except OSError:
+            words = []
+        ticks = [int(w) for w in words]
+        busy = (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK") if ticks else 0.0
+        spent = own.user + own.system + own.children_user + own.children_system
+        return time.perf_counter(), busy, spent
+
+    def cpus(self) -> float:
+        """Processors that others kept busy, on average."""
+        (t0, busy0, own0), (t1, busy1, own1) = self._start, self._now()
+        return max(0.0, (busy1 - busy0) - (own1 - own0)) / max(t1 - t0, 1e-9)
 
 
 def repeat(action: Action, count: int, clock: Clock = time.perf_counter) -> float:

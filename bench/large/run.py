@@ -22,7 +22,7 @@ import numpy as np
 from bench import report
 from bench.large import images, losses, moves, pointwise, products, rows
 from bench.large.case import Family
-from bench.measure import Ratio, compare
+from bench.measure import Others, Ratio, compare
 
 EVERY_CASE, MEAN = 0.95, 1.5
 
@@ -101,7 +101,7 @@ def geometric_mean(ratios: Iterable[float]) -> float:
     return math.exp(sum(logs) / len(logs)) if logs else math.nan
 
 
-def keep(threads: int, seed: int, found: dict[str, list[Ratio]]) -> str:
+def keep(threads: int, seed: int, found: dict[str, list[Ratio]], others: float) -> str:
     """Write the families that were run; those that were not stay as they are in the file."""
     name = f"large-{threads}"
     path = report.RESULTS / f"{name}.json"
@@ -109,6 +109,7 @@ def keep(threads: int, seed: int, found: dict[str, list[Ratio]]) -> str:
     for family, ratios in found.items():
         kept[family] = {
             "seed": seed,
+            "other_cpus": round(others, 2),
             "geometric_mean": geometric_mean(r.median for r in ratios),
             "worst": min(r.median for r in ratios),
             "rows": [r.as_dict() for r in ratios],
@@ -172,7 +173,7 @@ def run(threads: int, options: argparse.Namespace, seed: int) -> bool:
 
     torch.set_num_threads(threads)
     thixo.set_num_threads(threads)
-    start = time.perf_counter()
+    start, others = time.perf_counter(), Others()
     found: dict[str, list[Ratio]] = {}
     for family in FAMILIES:
         if family.name not in options.family:
@@ -184,6 +185,10 @@ def run(threads: int, options: argparse.Namespace, seed: int) -> bool:
     if not found:
         return True
     good = summary(threads, found)
-    if not options.only and not options.quick:
-        print(f"kept in {keep(threads, seed, found)}")
+    busy = others.cpus()
+    crowded = threads + busy > (os.cpu_count() or 1) + 0.2
+    print(f"other processes kept {busy:.1f} processors busy", end="")
+    print(": too many for these ratios to mean much, nothing is kept" if crowded else "")
+    if not options.only and not options.quick and not crowded:
+        print(f"kept in {keep(threads, seed, found, busy)}")
     return good
