@@ -65,6 +65,8 @@ def _along(flags: Any, axis: int, ndim: int) -> Any:
 def _adaptive_avg_pool(op: str, axes: int, input: Any, output_size: Any) -> Any:
     sizes = _wanted(op, axes, input, output_size)
     x = widened(input)
+    if all(not is_symbolic(bins) and bins == 1 for bins in sizes):
+        return x.mean(tuple(range(input.ndim - axes, input.ndim)), keepdim=True).to(input.dtype)
     for axis, bins in enumerate(sizes, input.ndim - axes):
         size = x.shape[axis]
         if not is_symbolic(bins) and bins == 0:

@@ -285,6 +285,29 @@ void by_dots(WeightJob& j, void* w, bool parallel) {
   j.k.store(sums.data, count, w, count, 1, 1, nullptr, &whole, 1);
 }
 
+// ---- by products of matrices
+
+// One tap that meets every place, and few channels on one side: y x' for each image, then their sum.
+void by_products(const WeightJob& j, void* w) {
+  const Convolution& c = j.c;
+  const int64_t places = c.out_size(), count = c.groups * c.outer * c.inner;
+  Buffer each(size_t(c.batch * count * j.wide));
+  Product p;
+  p.dtype = c.dtype;
+  p.m = c.outer;
+  p.n = c.inner;
+  p.k = places;
+  p.a = j.y;
+  p.a_row = p.b_n = places;
+  p.a_k = p.b_k = 1;
+  p.b = j.x;
+  p.c = each.data;
+  p.c_row = c.inner;
+  gemm_batch(p, Dims{c.batch, c.groups}, Dims{c.groups * c.outer * places, c.outer * places}, Dims{c.groups * c.inner * places, c.inner * places});
+  add_up(j, each.data, c.batch, count);
+  std::memcpy(w, each.data, size_t(count * j.wide));
+}
+
 }  // namespace
 
 void convolve_weight(const Convolution& c, const void* x, const void* y, void* w) {
@@ -296,6 +319,10 @@ void convolve_weight(const Convolution& c, const void* x, const void* y, void* w
   const ConvKernels& k = conv_kernels(c.dtype);
   WeightJob j(c, k, x, y);
   const bool parallel = c.work() >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
+  bool plain = c.taps() == 1;
+  for (int i = 0; i < 3; ++i) plain = plain && c.stride[i] == 1 && c.padding[i] == 0;
+  if (plain && k.source == k.compute && std::min(c.inner, c.outer) <= k.lanes && std::max(c.inner, c.outer) > 1 && c.out_size() >= 4 * k.lanes)
+    return by_products(j, w);
   // For each place: a product and an unaligned load for every vector of places.
   const double dots = 1.3 * double(c.inner * c.outer * c.taps()) / double(k.lanes);
   if (dots < j.tile_cost) return by_dots(j, w, parallel);
@@ -304,9 +331,7 @@ void convolve_weight(const Convolution& c, const void* x, const void* y, void* w
     const double cycles = winograd_weight_cycles(c), direct = 1.1 * j.tile_cost * double(c.batch * c.groups * c.out_size());
     if (cycles < (plan == ConvPlan::Winograd ? 1e299 : direct) && winograd_weight(c, x, y, w)) return;
   }
-  bool plain = c.taps() == 1 && c.inner < c.outer;
-  for (int i = 0; i < 3; ++i) plain = plain && c.stride[i] == 1 && c.padding[i] == 0;
-  if (!plain) return by_tiles(j, w, parallel, false);
+  if (!plain || c.inner >= c.outer) return by_tiles(j, w, parallel, false);
   // One tap that meets every place: either may be the one that is turned, so the smaller one is.
   Convolution other = c;
   std::swap(other.inner, other.outer);

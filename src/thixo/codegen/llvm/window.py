@@ -273,29 +273,46 @@ def plane_function(dtype: str, target: Target) -> Function:
     many = f.op(f"and i64 %count, {-wide}")
     rest = f.sub("%count", many)
 
-    def whole_rows(start: str | int, stop: str, rows: int) -> None:
-        with f.loop(start, stop, rows) as r:
-            x = f.at("%x", f.mul(r, "%x_row"), element)
-            y = f.at("%y", f.mul(r, "%y_row"), element)
-            if rows == 1:
-                with f.loop(0, many, wide) as j:
-                    part(f.at(x, j, element), f.at(y, j, element), 1, 4, lanes)
-            x, y = f.at(x, many, element), f.at(y, many, element)
-            if target.masks:  # what is read beyond the row is in the padded copy, and not written
-                for vectors in range(1, 5):
-                    above = f.compare("sgt", rest, (vectors - 1) * lanes)
-                    within = f.compare("sle", rest, vectors * lanes)
-                    with f.when(f.op(f"and i1 {above}, {within}")):
-                        part(x, y, rows, vectors, lanes, rest)
-            else:
-                with f.loop(0, rest) as j:
-                    part(f.at(x, j, element), f.at(y, j, element), rows, 1, 1)
+    def tail(x: str, y: str, rows: int, most: int) -> None:
+        """What is left of some rows, at most so many vectors of each."""
+        if target.masks:  # what is read beyond the row is in the padded copy, and not written
+            for vectors in range(1, most + 1):
+                above = f.compare("sgt", rest, (vectors - 1) * lanes)
+                within = f.compare("sle", rest, vectors * lanes)
+                with f.when(f.op(f"and i1 {above}, {within}")):
+                    part(x, y, rows, vectors, lanes, rest)
+        else:
+            with f.loop(0, rest) as j:
+                part(f.at(x, j, element), f.at(y, j, element), rows, 1, 1)
 
-    # Short rows four at a time.
+    def some_rows(r: str, rows: int, whole: bool, most: int) -> None:
+        x = f.at("%x", f.mul(r, "%x_row"), element)
+        y = f.at("%y", f.mul(r, "%y_row"), element)
+        if whole:
+            with f.loop(0, many, wide) as j:
+                part(f.at(x, j, element), f.at(y, j, element), rows, 4, lanes)
+            x, y = f.at(x, many, element), f.at(y, many, element)
+        tail(x, y, rows, most)
+
+    # Short rows several at a time; the last of them may be computed twice.
     short = f.compare("eq", many, 0)
-    fours = f.choose(short, "i64", f.op("and i64 %rows, -4"), 0)
-    whole_rows(0, fours, 4)
-    whole_rows(fours, "%rows", 1)
+    start = f.variable("i64", "0", 8)
+    for rows, most in ((8, 2), (4, 4)):
+        enough = f.compare("sge", "%rows", rows)
+        fit = f.compare("sle", rest, most * lanes)
+        fresh = f.compare("eq", f.load("i64", start), 0)
+        both = f.op(f"and i1 {f.op(f'and i1 {short}, {enough}')}, {f.op(f'and i1 {fit}, {fresh}')}")
+        with f.when(both):
+            final = f.sub("%rows", rows)
+            with f.loop(0, "%rows", rows) as r:
+                some_rows(f.min(r, final), rows, False, most)
+            f.store("i64", "%rows", start)
+    pairs = f.op("and i64 %rows, -2")
+    with f.loop(f.load("i64", start), pairs, 2) as r:
+        some_rows(r, 2, True, 4)
+    done = f.intrinsic("smax", "i64", f.load("i64", start), pairs)
+    with f.loop(done, "%rows") as r:
+        some_rows(r, 1, True, 4)
     return f
 
 
