@@ -209,6 +209,15 @@ def test_pools_are_the_same_with_and_without_a_tape(kind, arguments, shape):
     assert np.array_equal(np.asarray(plain), np.asarray(recorded.detach()))
 
 
+@pytest.mark.parametrize("sizes", [1, (3, 2), (7, 5), (12, 1), (10, 14)], ids=str)
+def test_adaptive_averages_are_near_with_and_without_a_tape(sizes):
+    x = tx.randn(2, 3, 10, 13)
+    plain = F.adaptive_avg_pool2d(x, sizes)
+    recorded = F.adaptive_avg_pool2d(x.detach().requires_grad_(), sizes)
+    assert recorded.requires_grad
+    assert np.allclose(np.asarray(plain), np.asarray(recorded.detach()), atol=1e-6)
+
+
 def test_huge_numbers_that_sum_to_finite_ones_stay_finite():
     x = np.full((1, 16, 8, 8), 3e38, np.float32)
     w = np.zeros((16, 16, 3, 3), np.float32)

@@ -294,6 +294,36 @@ bool average_call(const Operator&, PyObject* const* slots, Results& out) {
   return true;
 }
 
+// adaptive_avg_pool1d, ...(input, output_size): composites; what is recorded goes their way.
+template <int axes>
+bool adaptive_average_call(const Operator&, PyObject* const* slots, Results& out) {
+  Ref<Tensor> x = ref_of(slots[0]);
+  int64_t in[kConvAxes] = {1, 1, 1}, bins[kConvAxes] = {1, 1, 1};
+  if (needs_tape(slots[0]) || x->dtype != DType::F32 || (x->ndim() != axes + 1 && x->ndim() != axes + 2) || x->numel == 0) return false;
+  if (!read_forms(slots[1], axes, 1, bins)) return false;
+  const int lead = x->ndim() - axes;
+  Dims sizes;
+  int64_t planes = 1;
+  for (int i = 0; i < lead; ++i) {
+    sizes.push_back(x->sizes[i]);
+    planes *= x->sizes[i];
+  }
+  for (int i = 0; i < axes; ++i) {
+    in[kConvAxes - axes + i] = x->sizes[lead + i];
+    sizes.push_back(bins[kConvAxes - axes + i]);
+  }
+  checked_numel(sizes, DType::F32, "adaptive_avg_pool");
+  x = plain(x);
+  const Ref<Tensor> y = empty(sizes, DType::F32);
+  const Ref<Storage> kept[2] = {x->storage, y->storage};
+  {
+    WithoutGil free(x->numel >= kLongWork || y->numel >= kLongWork);
+    adaptive_average(planes, in, bins, static_cast<const float*>(static_cast<const void*>(x->data())), static_cast<float*>(static_cast<void*>(y->data())));
+  }
+  out.push_back(y);
+  return true;
+}
+
 // add_at_indices(input, indices, sizes)
 bool add_at_call(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> g = ref_of(slots[0]), indices = ref_of(slots[1]);
@@ -340,6 +370,9 @@ NativeCall find_native_window(const std::string& name) {
   if (name == "nn.functional.avg_pool1d") return average_call<1>;
   if (name == "nn.functional.avg_pool2d") return average_call<2>;
   if (name == "nn.functional.avg_pool3d") return average_call<3>;
+  if (name == "nn.functional.adaptive_avg_pool1d") return adaptive_average_call<1>;
+  if (name == "nn.functional.adaptive_avg_pool2d") return adaptive_average_call<2>;
+  if (name == "nn.functional.adaptive_avg_pool3d") return adaptive_average_call<3>;
   if (name == "nn.functional.add_at_indices") return add_at_call;
   return nullptr;
 }

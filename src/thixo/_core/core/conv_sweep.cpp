@@ -164,6 +164,11 @@ void run_dense(const Sweep& s, const SweepPhase& p, const char* images, int64_t 
   }
 }
 
+template <class Bits>
+void copy_taps(const SweepPhase& p, const char* a, char* to) {
+  for (size_t t = 0; t < p.table.size(); ++t) std::memcpy(to + t * sizeof(Bits), a + p.table[t].a, sizeof(Bits));
+}
+
 // One row of A: each result is a weighted sum of shifted rows of the image, which needs no tile.
 void by_planes(const Sweep& s, bool parallel) {
   const ConvKernels& k = *s.kernels;
@@ -193,7 +198,8 @@ void by_planes(const Sweep& s, bool parallel) {
       const char* a = s.a + g * s.a_group * wide;
       for (size_t f = 0; f < s.phases.size(); ++f) {
         const SweepPhase& p = s.phases[f];
-        for (size_t t = 0; t < p.table.size(); ++t) std::memcpy(weights.data + t * wide, a + p.table[t].a, size_t(wide));
+        if (wide == 4) copy_taps<uint32_t>(p, a, weights.data);
+        else copy_taps<uint64_t>(p, a, weights.data);
         const char* bias = s.bias ? s.bias + g * narrow : nullptr;
         for (int64_t d = 0; d < p.grid[0]; ++d) {
           const char* b = image.data + (p.b_start + d * slice) * wide;

@@ -157,4 +157,44 @@ bool add_at(DType dtype, int64_t planes, int64_t count, int64_t size, const void
   }
 }
 
+void adaptive_average(int64_t planes, const int64_t* in, const int64_t* out, const float* x, float* y) {
+  const int64_t size = in[0] * in[1] * in[2], bins = out[0] * out[1] * out[2];
+  std::vector<int64_t> starts[3], stops[3];
+  for (int a = 0; a < 3; ++a)
+    for (int64_t bin = 0; bin < out[a]; ++bin) {
+      starts[a].push_back(bin * in[a] / out[a]);
+      stops[a].push_back(ceil_div((bin + 1) * in[a], out[a]));
+    }
+  auto first = [&](int axis, int64_t bin) { return starts[axis][size_t(bin)]; };
+  auto last = [&](int axis, int64_t bin) { return stops[axis][size_t(bin)]; };
+  parallel_for(planes, std::max<int64_t>(1, (1 << 16) / size), [&](int64_t from, int64_t to) {
+    std::vector<float> row(static_cast<size_t>(in[2]));
+    for (int64_t p = from; p < to; ++p) {
+      float* result = y + p * bins;
+      for (int64_t d = 0; d < out[0]; ++d)
+        for (int64_t h = 0; h < out[1]; ++h) {
+          // Rows of the bin are added up first, whole.
+          std::fill(row.begin(), row.end(), 0.0f);
+          for (int64_t i = first(0, d); i < last(0, d); ++i)
+            for (int64_t j = first(1, h); j < last(1, h); ++j) {
+              const float* source = x + p * size + (i * in[1] + j) * in[2];
+              for (int64_t k = 0; k < in[2]; ++k) row[size_t(k)] += source[k];
+            }
+          const int64_t rows = (last(0, d) - first(0, d)) * (last(1, h) - first(1, h));
+          for (int64_t w = 0; w < out[2]; ++w) {
+            double totals[2] = {0, 0};  // two chains of additions are done in the time of one
+            const int64_t start = first(2, w), stop = last(2, w);
+            int64_t k = start;
+            for (; k + 1 < stop; k += 2) {
+              totals[0] += row[size_t(k)];
+              totals[1] += row[size_t(k + 1)];
+            }
+            if (k < stop) totals[0] += row[size_t(k)];
+            *result++ = float((totals[0] + totals[1]) / double(rows * (stop - start)));
+          }
+        }
+    }
+  });
+}
+
 }  // namespace thixo

@@ -19,4 +19,7 @@ void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices);
 // to[plane][indices[i]] += from[plane][i]; places that no index names are zero. False: an index is out of range.
 bool add_at(DType dtype, int64_t planes, int64_t count, int64_t size, const void* from, const int64_t* indices, void* to);
 
+// The averages of out[0] x out[1] x out[2] bins of nearly equal size, for each plane of in[0] x in[1] x in[2].
+void adaptive_average(int64_t planes, const int64_t* in, const int64_t* out, const float* x, float* y);
+
 }  // namespace thixo
