@@ -157,7 +157,7 @@ void forward(const Attention& a, RowLoop softmax) {
   const Products<T> products;
   const int64_t count = batch_count(a), D = a.size, V = a.value_size;
   const int64_t q_block = even(a.queries, a.causal ? 42 : 112), q_blocks = ceil_div(a.queries, q_block);
-  const int64_t k_block = even(a.keys, kForwardKeys);
+  const int64_t k_block = round_up(even(a.keys, kForwardKeys), products.columns());
   const int64_t parts = std::min(q_blocks, ceil_div(kEnoughTasks, count)), in_part = ceil_div(q_blocks, parts);
   const int64_t step = row_step(k_block);
   const bool few = a.queries <= kFewRows;
@@ -235,7 +235,8 @@ void backward(const Attention& a, const AttentionGradients& to, Loop back) {
   const int64_t count = batch_count(a), L = a.queries, D = a.size, V = a.value_size;
   const int64_t q_block = even(L, kBackwardBlock), q_blocks = ceil_div(L, q_block);
   // The first queries see none of the last keys: shorter blocks leave out more of what is shut.
-  const int64_t k_block = even(a.keys, !a.causal ? kBackwardBlock : a.keys > kBackwardBlock ? 128 : 64);
+  const int64_t most = !a.causal ? kBackwardBlock : a.keys > kBackwardBlock ? 64 : 32;
+  const int64_t k_block = round_up(even(a.keys, most), products.columns());
   const int64_t k_blocks = ceil_div(a.keys, k_block);
   // Groups of keys, each with a gradient of the queries of its own, where the batch alone would not keep threads busy.
   const int64_t groups = std::min(k_blocks, ceil_div(kEnoughTasks, count)), in_group = ceil_div(k_blocks, groups);
