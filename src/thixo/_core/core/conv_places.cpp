@@ -256,6 +256,8 @@ void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_
 
 bool places_pay(const Places& p) {
   if (p.rows < 2) return false;  // a weighted sum of rows
+  // Padding and strides far beyond the image: a copy of it all would be mostly zeros.
+  if (p.image.elements() > 8 * p.image.channels * p.image.plane() + (1 << 20)) return false;
   const double lanes = double(p.kernels->lanes), weights = double(p.groups * p.rows) * double(p.image.channels * p.taps);
   double ideal = 0;
   for (const PlacePhase& f : p.phases)
