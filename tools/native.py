@@ -81,8 +81,10 @@ def main() -> None:
     args = parser.parse_args()
 
     tag = f"{sys.implementation.cache_tag}-{args.sanitize.replace(',', '-') or 'release'}"
-    folder = ROOT / "build" / (
-        tag + ("-core" if args.no_python else "") + ("-whole" if args.whole_program else "")
+    folder = (
+        ROOT
+        / "build"
+        / (tag + ("-core" if args.no_python else "") + ("-whole" if args.whole_program else ""))
     )
     configure(
         folder,
