@@ -132,15 +132,10 @@ void thin_product(const Job& job, const GemmKernels& g) {
 namespace {
 
 // Bytes of B that are packed at a time: half of a second-level cache.
-#ifndef SLAB
-#define SLAB 1024
-#endif
-#ifndef BLOCK
-#define BLOCK t.block
-#endif
-constexpr int64_t kSlabBytes = SLAB << 10;
-// Row panels that are multiplied with each panel of B as soon as it is packed, while it is in the nearest cache.
-constexpr int64_t kFirstPanels = 4;
+constexpr int64_t kSlabBytes = 1 << 20;
+// Up to so many row panels are all multiplied with a panel of B as soon as it is packed, while it is in the nearest
+// cache. Threads each pack these panels of A, so that there are fewer then.
+constexpr int64_t kFirstPanels = 8, kFirstPanelsOfThreads = 4;
 
 void pack_panel(PackCall along, PackCall across, PackAnyCall any, const void* source, int64_t stride, int64_t k_stride,
                 void* panel, int64_t k, int64_t count, int64_t width) {
@@ -164,7 +159,7 @@ void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
   const int64_t height = t.whole ? t.rows : panel_height(job.m, t.rows);
   const int64_t row_panels = ceil_div(job.m, height), column_panels = ceil_div(job.n, t.columns);
   // K in passes of about equal length.
-  const int64_t passes = std::max<int64_t>(1, ceil_div(job.k, BLOCK));
+  const int64_t passes = std::max<int64_t>(1, ceil_div(job.k, t.block));
   const int64_t pass = std::max<int64_t>(t.depth, round_up(ceil_div(job.k, passes), t.depth));
   const int64_t units = pass / t.depth;
   const int64_t a_panel = units * t.width * t.unit, b_panel = units * t.columns * t.unit;
@@ -177,34 +172,28 @@ void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
   const bool more = job.bias || job.epilogue.apply || !in_c;
 
   const int64_t slab = ceil_div(column_panels, ceil_div(column_panels, std::max<int64_t>(1, kSlabBytes / std::max<int64_t>(b_panel, 1))));
-  const int64_t first_panels = row_panels <= kFirstPanels ? row_panels : 1;
+  const int64_t first_panels = row_panels <= (job.parallel ? kFirstPanelsOfThreads : kFirstPanels) ? row_panels : 1;
   // Rows of B that lie well are packed by the first product that reads them.
   const bool packs_itself = t.copying && job.b_n == 1 && !a_stays;
-  Buffer b_slab(size_t(slab * b_panel));
+  const bool one_phase = first_panels == row_panels;  // no panel of B is needed again: each thread has room for one
+  Buffer b_slab(one_phase ? 0 : size_t(slab * b_panel));
 
-  auto pack_b = [&](int64_t k, int64_t depth, int64_t left, int64_t j) {
-#ifdef NOB
-    return;
-#endif
+  auto pack_b = [&](int64_t k, int64_t depth, int64_t left, int64_t j, char* b_part) {
     const int64_t column = (left + j) * t.columns;
     pack_panel(t.pack_b_along, t.pack_b_across, t.pack_b_any, job.b_at(k, column), job.b_n, job.b_k,
-               b_slab.data + j * b_panel, depth, std::min(t.columns, job.n - column), t.columns);
+               b_part, depth, std::min(t.columns, job.n - column), t.columns);
   };
   auto pack_a = [&](int64_t k, int64_t depth, int64_t i, char* panel) {
     if (a_stays) return;
-#ifdef NOA
-    return;
-#endif
     const int64_t row = i * height;
     pack_panel(t.pack_a_along, t.pack_a_across, t.pack_a_any, job.a_at(row, k), job.a_row, job.a_k, panel, depth,
                std::min(height, job.m - row), t.width);
   };
   // Row panel i times column panel j of the slab that begins at `left`.
-  auto multiply = [&](int64_t k, int64_t depth, int64_t left, int64_t i, int64_t j, const char* a_part, char* tile,
-                      bool packs = false) {
+  auto multiply = [&](int64_t k, int64_t depth, int64_t left, int64_t i, int64_t j, const char* a_part, char* b_part,
+                      char* tile, bool packs = false) {
     const int64_t row = i * height, rows = std::min(height, job.m - row);
     const int64_t column = (left + j) * t.columns, columns = std::min(t.columns, job.n - column);
-    char* b_part = b_slab.data + j * b_panel;
     char* sums = tile;
     int64_t ld = t.columns;
     if (in_c) {
@@ -227,18 +216,19 @@ void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
       for_tasks(make_grid(1, across, 1, slab, job.parallel), job.parallel,
                 [&](int64_t, int64_t, int64_t c0, int64_t c1) {
                   alignas(64) char tile[kMostTileBytes];
-                  Buffer panels(a_stays ? 0 : size_t(first_panels * a_panel));
+                  Buffer panels(a_stays ? 0 : size_t(first_panels * a_panel)), one_b(one_phase ? size_t(b_panel) : 0);
                   for (int64_t i = 0; i < first_panels; ++i) pack_a(k, depth, i, panels.data + i * a_panel);
                   if (t.begin) t.begin();
                   for (int64_t j = c0; j < c1; ++j) {
                     const bool packs = packs_itself && (left + j + 1) * t.columns <= job.n;
-                    if (!packs) pack_b(k, depth, left, j);
+                    char* b_part = one_phase ? one_b.data : b_slab.data + j * b_panel;
+                    if (!packs) pack_b(k, depth, left, j, b_part);
                     for (int64_t i = 0; i < first_panels; ++i)
-                      multiply(k, depth, left, i, j, panels.data + i * a_panel, tile, packs && i == 0);
+                      multiply(k, depth, left, i, j, panels.data + i * a_panel, b_part, tile, packs && i == 0);
                   }
                   if (t.end) t.end();
                 });
-      if (first_panels == row_panels) continue;
+      if (one_phase) continue;
       for_tasks(make_grid(row_panels - first_panels, across, 8, slab, job.parallel), job.parallel,
                 [&](int64_t r0, int64_t r1, int64_t c0, int64_t c1) {
                   alignas(64) char tile[kMostTileBytes];
@@ -246,7 +236,8 @@ void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
                   if (t.begin) t.begin();
                   for (int64_t i = first_panels + r0; i < first_panels + r1; ++i) {
                     pack_a(k, depth, i, panel.data);
-                    for (int64_t j = c0; j < c1; ++j) multiply(k, depth, left, i, j, panel.data, tile);
+                    for (int64_t j = c0; j < c1; ++j)
+                      multiply(k, depth, left, i, j, panel.data, b_slab.data + j * b_panel, tile);
                   }
                   if (t.end) t.end();
                 });
