@@ -166,8 +166,9 @@ class RNNBase(Module):
         """Outputs of the last layer at all times, and the last state of every layer."""
         name = type(self).__name__
         if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
+            batched = "batch, time" if self.batch_first else "time, batch"
             raise ShapeError(
-                f"{name}: input is {describe(input)}; it must be (time, batch, {self.input_size}) or "
+                f"{name}: input is {describe(input)}; it must be ({batched}, {self.input_size}) or "
                 f"(time, {self.input_size})"
             )
         lone = input.ndim == 2
