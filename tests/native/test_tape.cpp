@@ -34,10 +34,10 @@ struct Step final : Node {
 static Ref<Tensor> record(const std::vector<Ref<Tensor>>& inputs, double result, Step::Rule rule) {
   Ref<Step> node = make<Step>();
   node->rule = std::move(rule);
-  for (const Ref<Tensor>& t : inputs) node->edges.push_back(gradient_edge(t));
+  for (const Ref<Tensor>& t : inputs) node->edges.push_back(gradient_edge(*t));
   Ref<Tensor> y = number(result);
   node->results.push_back(result_type(*y));
-  set_history(y, node, 0);
+  set_history(*y, node, 0);
   return y;
 }
 static Ref<Tensor> leaf(double v) {

@@ -57,7 +57,8 @@ class FillUniform(Composite):
         require_float("uniform_", input)
         if not low <= high:
             raise ValueRangeError(f"uniform_: from must not be above to, got {low} and {high}")
-        return tx.copy_(input, uniform(input, generator) * (high - low) + low)
+        draws = uniform(input, generator)
+        return tx.copy_(input, draws if (low, high) == (0, 1) else draws * (high - low) + low)
 
     def reference(input, *options):
         return drawn(input.shape)
@@ -89,7 +90,7 @@ class FillNormal(Composite):
         if not dtype.is_complex:
             require_float("normal_", input)
         draws = tx.randn(tuple(input.shape), generator=generator, dtype=dtype)
-        return tx.copy_(input, draws * std + mean)
+        return tx.copy_(input, draws if (mean, std) == (0, 1) else draws * std + mean)
 
     def reference(input, *options):
         return drawn(input.shape)

@@ -4,6 +4,7 @@
 #pragma once
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 namespace thixo {
 
@@ -38,34 +39,39 @@ inline PhiloxBlock philox_block(const Philox& generator, uint64_t block) {
                       static_cast<uint32_t>(generator.seed), static_cast<uint32_t>(generator.seed >> 32));
 }
 
-// Blocks [first, first + kPhiloxBatch) side by side, in a form that compilers vectorise.
+// Blocks [first, first + kPhiloxBatch), a few in each vector: a word in the lower half of each 64 bits, where its products
+// with constants come whole. What is in the upper halves between rounds does not matter.
 constexpr int kPhiloxBatch = 16;
-inline void philox_batch(const Philox& generator, uint64_t first, uint32_t (&words)[4 * kPhiloxBatch]) {
-  uint32_t c0[kPhiloxBatch], c1[kPhiloxBatch], c2[kPhiloxBatch], c3[kPhiloxBatch];
-  for (int i = 0; i < kPhiloxBatch; ++i) {
-    const uint64_t block = first + static_cast<uint64_t>(i);
-    c0[i] = static_cast<uint32_t>(block);
-    c1[i] = static_cast<uint32_t>(block >> 32);
-    c2[i] = static_cast<uint32_t>(generator.offset);
-    c3[i] = static_cast<uint32_t>(generator.offset >> 32);
+using PhiloxLanes = uint64_t __attribute__((vector_size(64)));
+
+__attribute__((always_inline)) inline void philox_batch(const Philox& generator, uint64_t first, uint32_t* words) {
+  constexpr int kLanes = 8, kVectors = kPhiloxBatch / kLanes;
+  constexpr uint64_t kLow = 0xffffffffu;
+  PhiloxLanes c0[kVectors], c1[kVectors], c2[kVectors], c3[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    c0[v] = PhiloxLanes{0, 1, 2, 3, 4, 5, 6, 7} + (first + uint64_t(v) * kLanes);
+    c1[v] = c0[v] >> 32;
+    c2[v] = PhiloxLanes{} + generator.offset;
+    c3[v] = c2[v] >> 32;
   }
   uint32_t key0 = static_cast<uint32_t>(generator.seed), key1 = static_cast<uint32_t>(generator.seed >> 32);
   for (int round = 0; round < 10; ++round) {
-    for (int i = 0; i < kPhiloxBatch; ++i) {
-      const uint64_t p0 = uint64_t{0xD2511F53u} * c0[i], p1 = uint64_t{0xCD9E8D57u} * c2[i];
-      c0[i] = static_cast<uint32_t>(p1 >> 32) ^ c1[i] ^ key0;
-      c2[i] = static_cast<uint32_t>(p0 >> 32) ^ c3[i] ^ key1;
-      c1[i] = static_cast<uint32_t>(p1);
-      c3[i] = static_cast<uint32_t>(p0);
+    for (int v = 0; v < kVectors; ++v) {
+      const PhiloxLanes p0 = (c0[v] & kLow) * uint64_t{0xD2511F53u}, p1 = (c2[v] & kLow) * uint64_t{0xCD9E8D57u};
+      c0[v] = (p1 >> 32) ^ c1[v] ^ uint64_t{key0};
+      c2[v] = (p0 >> 32) ^ c3[v] ^ uint64_t{key1};
+      c1[v] = p1;
+      c3[v] = p0;
     }
     key0 += 0x9E3779B9u;
     key1 += 0xBB67AE85u;
   }
-  for (int i = 0; i < kPhiloxBatch; ++i) {
-    words[4 * i] = c0[i];
-    words[4 * i + 1] = c1[i];
-    words[4 * i + 2] = c2[i];
-    words[4 * i + 3] = c3[i];
+  for (int v = 0; v < kVectors; ++v) {
+    const PhiloxLanes a = (c0[v] & kLow) | (c1[v] << 32), b = (c2[v] & kLow) | (c3[v] << 32);
+    const PhiloxLanes low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+    const PhiloxLanes high = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+    std::memcpy(words + 4 * kLanes * v, &low, sizeof(low));
+    std::memcpy(words + 4 * kLanes * v + 2 * kLanes, &high, sizeof(high));
   }
 }
 

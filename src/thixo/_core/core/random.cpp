@@ -6,22 +6,26 @@
 
 #include "error.h"
 #include "kernels/types.h"
+#include "random_loops.h"
 #include "thread_pool.h"
 
 namespace thixo {
 namespace {
 
-constexpr int64_t kWords = 4 * kPhiloxBatch;
-constexpr int64_t kGrain = 64 * kWords;  // words per chunk; a whole number of batches
+constexpr int64_t kBatches = 16;  // at a time: their words stay in the nearest cache
+constexpr int64_t kWords = kBatches * 4 * kPhiloxBatch;
+constexpr int64_t kGrain = 4 * kWords;  // words per chunk; a whole number of the above
 
-// Call body(words, first, count) for the random words [first, first + count), batch by batch.
+// Call body(words, first, count) for the random words [first, first + count), some at a time.
 template <class Body>
 void each_batch(const Philox& generator, int64_t word_count, Body&& body) {
+  const RandomLoops& loops = random_loops();
   parallel_for(word_count, kGrain, [&](int64_t begin, int64_t end) {
     for (int64_t first = begin; first < end; first += kWords) {
-      uint32_t words[kWords];
-      philox_batch(generator, static_cast<uint64_t>(first / 4), words);
-      body(words, first, std::min(kWords, end - first));
+      alignas(64) uint32_t words[kWords];
+      const int64_t count = std::min(kWords, end - first);
+      loops.words(generator, static_cast<uint64_t>(first / 4), words, (count + 4 * kPhiloxBatch - 1) / (4 * kPhiloxBatch));
+      body(words, first, count);
     }
   });
 }
@@ -32,15 +36,14 @@ inline uint64_t join(const uint32_t* words) {
 
 template <class T>
 void uniform_words(const Philox& generator, T* data, int64_t n) {
+  const RandomLoops& loops = random_loops();
   each_batch(generator, n, [&](const uint32_t* words, int64_t first, int64_t count) {
-    for (int64_t i = 0; i < count; ++i) {
-      if constexpr (std::is_same_v<T, float>) {
-        data[first + i] = static_cast<float>(words[i] >> 8) * 0x1p-24f;
-      } else if constexpr (std::is_same_v<T, Half>) {
-        data[first + i] = Half(static_cast<float>(words[i] >> 21) * 0x1p-11f);
-      } else {
-        data[first + i] = BFloat16(static_cast<float>(words[i] >> 24) * 0x1p-8f);
-      }
+    if constexpr (std::is_same_v<T, float>) {
+      loops.uniform(words, data + first, count);
+    } else if constexpr (std::is_same_v<T, Half>) {
+      for (int64_t i = 0; i < count; ++i) data[first + i] = Half(static_cast<float>(words[i] >> 21) * 0x1p-11f);
+    } else {
+      for (int64_t i = 0; i < count; ++i) data[first + i] = BFloat16(static_cast<float>(words[i] >> 24) * 0x1p-8f);
     }
   });
 }
@@ -63,13 +66,16 @@ inline void normal_pair(double radius_fraction, double turn, double scale, doubl
 
 template <class T>
 void normal_words(const Philox& generator, T* data, int64_t n, double scale) {
+  const RandomLoops& loops = random_loops();
   each_batch(generator, n + n % 2, [&](const uint32_t* words, int64_t first, int64_t count) {
-    for (int64_t i = 0; i < count; i += 2) {
-      double a, b;
-      normal_pair((words[i] + 1.0) * 0x1p-32, words[i + 1] * 0x1p-32, scale, a, b);
-      data[first + i] = T(static_cast<float>(a));
-      if (first + i + 1 < n) data[first + i + 1] = T(static_cast<float>(b));
-    }
+    alignas(64) float values[kWords];
+    const bool whole = first + count <= n;
+    float* to = values;
+    if constexpr (std::is_same_v<T, float>)
+      if (whole) to = data + first;
+    loops.normal(words, scale, to, count);
+    if (to == values)
+      for (int64_t i = 0; i < count - !whole; ++i) data[first + i] = T(values[i]);
   });
 }
 
@@ -172,11 +178,16 @@ int64_t fill_integers(const Philox& generator, DType dtype, void* data, int64_t 
   visit(dtype, [&]<class T>() {
     T* to = static_cast<T*>(data);
     each_batch(generator, each * n, [&](const uint32_t* words, int64_t first, int64_t count) {
-      for (int64_t i = 0; i < count; i += each) {
-        const uint64_t value = wide ? scale(join(words + i + 2), join(words + i), width)
-                                    : scale(join(words + i), width);
-        to[(first + i) / each] = convert<T>(static_cast<int64_t>(static_cast<uint64_t>(low) + value));
+      alignas(64) uint64_t values[kWords / 2];
+      const int64_t here = count / each;
+      if (wide) {
+        for (int64_t i = 0; i < here; ++i) values[i] = scale(join(words + 4 * i + 2), join(words + 4 * i), width);
+      } else {
+        random_loops().scaled(words, width, values, here);
       }
+      T* out = to + first / each;
+      const uint64_t base = static_cast<uint64_t>(low);  // of its own: `out` might be where the captured one is
+      for (int64_t i = 0; i < here; ++i) out[i] = convert<T>(static_cast<int64_t>(base + values[i]));
     });
   });
   return used(n);
