@@ -8,6 +8,7 @@
 #include "../../src/thixo/_core/core/error.h"
 #include "../../src/thixo/_core/core/half.h"
 #include "../../src/thixo/_core/core/random.h"
+#include "../../src/thixo/_core/core/random_loops.h"
 #include "../../src/thixo/_core/core/thread_pool.h"
 #include "check.h"
 
@@ -26,6 +27,35 @@ static void test_known_answers() {
   for (int i = 0; i < kPhiloxBatch; ++i) {
     const PhiloxBlock block = philox_block(generator, 0xfffffffau + static_cast<uint64_t>(i));
     CHECK(std::equal(block.begin(), block.end(), words + 4 * i));
+  }
+}
+
+// The loops of this processor give the bits of the portable ones, and what the C library computes.
+static void test_loops() {
+  const RandomLoops &own = random_loops(), &portable = portable_random_loops();
+  constexpr int64_t kBatches = 64, n = kBatches * 4 * kPhiloxBatch;
+  std::vector<uint32_t> words(n), again(n);
+  own.words({7, 9}, 3, words.data(), kBatches);
+  portable.words({7, 9}, 3, again.data(), kBatches);
+  CHECK(words == again);
+  for (uint32_t& word : words)  // also the ends of the range
+    if (&word - words.data() < 8) word = (&word - words.data()) % 3 ? 0xffffffffu : 0;
+  std::vector<float> x(n), y(n);
+  own.uniform(words.data(), x.data(), n);
+  portable.uniform(words.data(), y.data(), n);
+  CHECK(x == y);
+  own.normal(words.data(), 1, x.data(), n);
+  portable.normal(words.data(), 1, y.data(), n);
+  CHECK(!std::memcmp(x.data(), y.data(), n * sizeof(float)));
+  for (int64_t i = 0; i < n; i += 2) {
+    const double radius = std::sqrt(-2 * std::log((words[i] + 1.0) * 0x1p-32)), angle = words[i + 1] * 0x1p-32 * 6.283185307179586;
+    CHECK(std::fabs(x[i] - radius * std::cos(angle)) <= 1e-6 && std::fabs(x[i + 1] - radius * std::sin(angle)) <= 1e-6);
+  }
+  for (uint64_t width : {uint64_t{1}, uint64_t{10}, uint64_t{0xffffffffu}, uint64_t{1} << 32}) {
+    std::vector<uint64_t> a(n / 2), b(n / 2);
+    own.scaled(words.data(), width, a.data(), n / 2);
+    portable.scaled(words.data(), width, b.data(), n / 2);
+    CHECK(a == b && *std::max_element(a.begin(), a.end()) == width - 1);
   }
 }
 
@@ -136,6 +166,7 @@ static void test_permutation() {
 
 int main() {
   test_known_answers();
+  test_loops();
   test_uniform();
   test_normal<float>(DType::F32);
   test_normal<double>(DType::F64);

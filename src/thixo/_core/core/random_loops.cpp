@@ -106,6 +106,8 @@ THIXO_RANDOM_LOOPS(Level4, __attribute__((target("avx512f,avx512bw,avx512dq,avx5
 
 }  // namespace
 
+const RandomLoops& portable_random_loops() { return Portable::loops; }
+
 const RandomLoops& random_loops() {
 #if defined(__x86_64__)
   if (cpu_features().x86_64_v4) return Level4::loops;

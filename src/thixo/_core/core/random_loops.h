@@ -18,5 +18,6 @@ struct RandomLoops {
   void (*scaled)(const uint32_t* words, uint64_t width, uint64_t* to, int64_t n);
 };
 const RandomLoops& random_loops();
+const RandomLoops& portable_random_loops();  // the form that every processor has
 
 }  // namespace thixo
