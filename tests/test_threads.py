@@ -342,6 +342,47 @@ def test_results_do_not_depend_on_the_number_of_threads():
     assert all(f == found[0] for f in found)
 
 
+@pytest.mark.parametrize(
+    ("environment", "count"),
+    [
+        ({"OMP_NUM_THREADS": "3"}, 3),
+        ({"OMP_NUM_THREADS": "5,2"}, 5),
+        ({"OMP_NUM_THREADS": "2", "THIXO_NUM_THREADS": "4"}, 4),
+        ({"OMP_NUM_THREADS": "many"}, None),
+    ],
+)
+def test_the_environment_says_how_many_threads_there_are_at_first(environment, count):
+    program = "import thixo as tx; print(tx._core.get_num_threads(), len(tx.ones(300_000).exp()))"
+    others = {k: v for k, v in os.environ.items() if not k.endswith("_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**others, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    assert done.stdout.split() == [str(count or usable), "300000"]
+
+
+def test_threads_that_compute_at_once_get_the_same_results():
+    before = tx.get_num_threads()
+    x = tx.tensor(np.random.default_rng(0).standard_normal((300, 1001)))
+    tx.set_num_threads(3)
+    try:
+        expected = [f.numpy().tobytes() for f in (x.exp(), x.sum(0), tx.softmax(x, 1))]
+
+        def work():
+            for _ in range(30):
+                found = [f.numpy().tobytes() for f in (x.exp(), x.sum(0), tx.softmax(x, 1))]
+                assert found == expected
+
+        run_threads(work, work, work, work)
+    finally:
+        tx.set_num_threads(before)
+
+
 def test_importing_in_several_threads_at_once():
     """Operators load when first used: two threads may ask for the same one."""
     program = """

@@ -152,16 +152,28 @@ def erf_fit(high: float, degree: dict[str, int]) -> Fit:
     )  # fmt: skip
 
 
-def erfc_fit(high: float, degree: dict[str, int]) -> Fit:
+def tail_fit(what: str, scaled: Function, shift: float, high: float, degree: dict[str, int]) -> Fit:
+    """Of a tail without its exponential, which falls like 1 / x."""
+
     def lifted(t: Any) -> Any:
-        x = 2 * (1 + t) / (1 - t)
-        return mp.erfc(x) * mp.exp(x * x) * (1 + 2 * x)
+        x = shift * (1 + t) / (1 - t)
+        return scaled(x) * (x + shift)
 
     return Fit(
-        f"(1 + 2 x) exp(x^2) erfc(x) = 1 + (1 + t) q(t), t = (x - 2) / (x + 2), 0 <= x <= {high}",
-        lambda t: (lifted(t) - 1) / (1 + t), lambda t: (1 + t) / lifted(t),
-        mp.mpf(-1) + number("1e-20"), (mp.mpf(high) - 2) / (mp.mpf(high) + 2), degree,
+        f"(x + {shift}) {what} = q(t), t = (x - {shift}) / (x + {shift}), 0 <= x <= {high}",
+        lifted, lambda t: 1 / lifted(t), mp.mpf(-1), (mp.mpf(high) - shift) / (mp.mpf(high) + shift), degree,
     )  # fmt: skip
+
+
+def erfc_fit(shift: float, high: float, degree: dict[str, int]) -> Fit:
+    return tail_fit("exp(x^2) erfc(x)", lambda x: mp.exp(x * x) * mp.erfc(x), shift, high, degree)
+
+
+def ndtr_fit(shift: float, high: float, degree: dict[str, int]) -> Fit:
+    def scaled(x: Any) -> Any:
+        return mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) / 2
+
+    return tail_fit("exp(x^2 / 2) ndtr(-x)", scaled, shift, high, degree)
 
 
 FITS: dict[str, Fit] = {
@@ -203,8 +215,10 @@ FITS: dict[str, Fit] = {
                 {"f32": 2, "f64": 5}),
     "ERF": erf_fit(3.9375, {"f32": 8}),
     "ERF_WIDE": erf_fit(5.9375, {"f64": 25}),
-    "ERFC": erfc_fit(10.25, {"f32": 9}),
-    "ERFC_WIDE": erfc_fit(27.5, {"f64": 25}),
+    "ERFC": erfc_fit(2.0, 10.25, {"f32": 10}),
+    "ERFC_WIDE": erfc_fit(3.0, 27.5, {"f64": 23}),
+    "NDTR": ndtr_fit(3.0, 14.5, {"f32": 10}),
+    "NDTR_WIDE": ndtr_fit(4.0, 38.9, {"f64": 23}),
     "POWER_LOG2": Fit("log2(1 + f) = f q(f), for powers of float32",
                       lambda f: mp.log1p(f) / LN2 / f, lambda f: abs(f * LN2 / mp.log1p(f)), BELOW, ABOVE, {"f64": 13}),
     "POWER_EXP2": Fit("2^r = q(r), |r| <= 1/2, for powers of float32",

@@ -14,6 +14,8 @@ import math as _math
 from importlib.util import find_spec as _find_spec
 from typing import Any as _Any
 
+from thixo import _core as _core
+from thixo import config as _config
 from thixo import dtype as _dtype
 from thixo.device import device
 from thixo.dtype import (
@@ -102,3 +104,6 @@ from thixo.tensor import (  # noqa: E402
     set_printoptions,
     tensor,
 )
+
+if _config.num_threads:
+    _core.set_num_threads(_config.num_threads)

@@ -47,6 +47,12 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _openmp_count() -> int | None:
+    """What programs that know OpenMP alone are told; a list is for nested loops, of which there are none here."""
+    text = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    return int(text) if text.isdigit() and 0 < int(text) <= 4096 else None
+
+
 LOG_TOPICS = ("ops", "autograd", "trace", "graph", "memory")
 
 
@@ -76,7 +82,10 @@ log: frozenset[str] = _switch(
     "THIXO_LOG", _topics, frozenset(), f"what to write to stderr: {', '.join(LOG_TOPICS)}"
 )
 num_threads: int | None = _switch(
-    "THIXO_NUM_THREADS", _count, None, "threads of the kernels; by default one for each core"
+    "THIXO_NUM_THREADS",
+    _count,
+    _openmp_count(),
+    "threads of the kernels; by default OMP_NUM_THREADS, or one for each processor",
 )
 dev_index: bool = _switch(
     "THIXO_DEV",

@@ -129,7 +129,7 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray:
     """A fresh array for nested Python data, with PyTorch's default dtypes."""
     if isinstance(data, np.ndarray):
         from_numpy_dtype(data.dtype)
-        return np.array(data, dtype=None if dtype is None else dtype.numpy)
+        return _copied(data, data.dtype.newbyteorder("=") if dtype is None else dtype.numpy)
     if hasattr(data, "__array__") or isinstance(data, np.generic):
         return _array(np.asarray(data), dtype)
     found = _nested(data)
@@ -162,6 +162,21 @@ def _array(data: Any, dtype: DType | None) -> np.ndarray:
             )
     with np.errstate(all="ignore"):
         return array if dtype is None else array.astype(dtype.numpy)
+
+
+_LINE = 64  # bytes: what a processor moves at once, and vectors should not lie across
+
+
+def _copied(data: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """A copy that begins where a line of memory does, as tensors made here do, if it is large enough to matter."""
+    bytes = data.size * dtype.itemsize
+    if bytes < 4096 or not data.flags.c_contiguous:
+        return np.array(data, dtype=dtype)
+    room = np.empty(bytes + _LINE, np.uint8)
+    start = -room.ctypes.data % _LINE
+    made = room[start : start + bytes].view(dtype).reshape(data.shape)
+    np.copyto(made, data, casting="unsafe")
+    return made
 
 
 def _are_large_integers(array: np.ndarray, data: Any) -> bool:

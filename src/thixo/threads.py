@@ -1,6 +1,6 @@
 """How many threads kernels use. Results never depend on it."""
 
-from thixo import _core, config
+from thixo import _core
 from thixo.errors import ArgumentError, describe
 
 
@@ -24,7 +24,3 @@ def set_num_threads(int: int) -> None:
     if not hasattr(int, "__index__"):
         raise ArgumentError(f"set_num_threads: an int is needed, got {describe(int)}")
     _core.set_num_threads(int.__index__())
-
-
-if config.num_threads:
-    set_num_threads(config.num_threads)

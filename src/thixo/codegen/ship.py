@@ -35,9 +35,10 @@ def suppliers(operators: bool) -> list[Parts]:
         from thixo.capture import common
 
         return [common.parts]
+    from thixo.codegen import convert
     from thixo.codegen.llvm import contract_parts, window
 
-    return [contract_parts.parts, window.parts]
+    return [contract_parts.parts, window.parts, convert.parts]
 
 
 def link(objects: list[Path], output: Path, linker: str) -> None:

@@ -165,7 +165,7 @@ class Gelu(Pointwise):
         if approximate == "tanh":
             inner = SQRT_2_OVER_PI * (input + 0.044715 * (input * input * input))
             return 0.5 * input * (1 + k.tanh(inner))
-        return 0.5 * input * k.special("erfc", input * -math.sqrt(0.5))
+        return input * k.special("ndtr", input)
 
     def vjp(g, input, approximate):
         if approximate == "tanh":

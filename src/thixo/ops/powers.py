@@ -41,6 +41,7 @@ class Pow(Pointwise):
     signature = "pow(input: operand, exponent: operand) -> y"
     dtypes = INTEGERS + FLOATS + COMPLEX
     inplace = True
+    simpler_with = {"exponent": (2, 3, 4, 0.5, -0.5, -1, -2)}
 
     def check(input, exponent):
         is_integer = is_tensor(input) and input.dtype.kind in "biu"

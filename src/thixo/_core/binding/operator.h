@@ -53,6 +53,7 @@ struct Kernel {
   uint64_t fixed = 0;     // parameters whose values it was made for, a bit each
   bool checks = false;    // it takes a status word before the result
   bool in_lines = false;  // see run_loop
+  bool basic = false;     // the core's own loop: there from the start, for tensors that are not large
 };
 // ... for one combination of arguments: what `key` says (see pointwise.cpp), and these values.
 struct Variant {
@@ -89,6 +90,8 @@ struct Operator {
   mutable std::deque<Variant> variants;         // found so far; they stay where they are
   mutable std::shared_ptr<struct FusedRules> fused_rules;  // see fused_rules.cpp
   bool has_loops = false;                       // some of `plain` are there from the start
+  // Numbers that become part of the kernel, by parameter: it is simpler with them.
+  std::vector<std::pair<int, double>> simpler_with;
   bool copies = false;
   bool is_part = false;  // a view of distinct elements of its input, by numbers alone
   NativeCall native = nullptr;

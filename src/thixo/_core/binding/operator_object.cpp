@@ -110,6 +110,15 @@ static int fill(Operator& op, PyObject* kw) {
   op.scalar = part("scalar");
   op.check = part("check");
   op.rows = part("rows");
+  if (Object simpler = part("simpler_with")) {  // {parameter: numbers}
+    PyObject *name, *numbers;
+    for (Py_ssize_t at = 0; PyDict_Next(simpler.get(), &at, &name, &numbers);)
+      for (Py_ssize_t i = 0; i < PyTuple_Size(numbers); ++i)
+        for (size_t p = 0; p < op.params.size(); ++p)
+          if (text(op.params[p].name.get()) == text(name))
+            op.simpler_with.emplace_back(int(p), PyFloat_AsDouble(PyTuple_GET_ITEM(numbers, i)));
+    if (PyErr_Occurred()) throw PythonError();
+  }
   op.is_part = op.kind == OpKind::View && part("is_part").get() == Py_True;
   op.copies = op.kind == OpKind::Inplace && op.name == "copy_";
   op.overload = part("overload");
@@ -118,6 +127,7 @@ static int fill(Operator& op, PyObject* kw) {
     for (int i = 0; i < kDTypes; ++i)
       if (op.base_kind == OpKind::Pointwise) {
         op.plain[i].loop = find_loop(base.c_str(), DType(i));
+        op.plain[i].basic = true;
         op.has_loops = op.has_loops || op.plain[i].loop;
       }
     op.native_rule = op.kind == OpKind::Inplace ? nullptr : find_native_rule(op.full_name);

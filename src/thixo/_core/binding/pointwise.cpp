@@ -31,10 +31,24 @@ bool equal(PyObject* a, PyObject* b) {
   return same;
 }
 
+// Whether a number becomes part of the kernel.
+bool simplifies(const Operator& op, size_t i, PyObject* o) {
+  if (op.simpler_with.empty() || !is_number(o)) return false;
+  const double number = PyFloat_AsDouble(o);
+  if (number == -1.0 && PyErr_Occurred()) {  // an integer that no float holds
+    PyErr_Clear();
+    return false;
+  }
+  for (auto& [param, with] : op.simpler_with)
+    if (param == int(i) && with == number) return true;
+  return false;
+}
+
 uint64_t state_of(const Operator& op, size_t i, PyObject* o) {
   const Param& p = op.params[i];
   if (holds_tensor(p)) {
     if (o == Py_None) return kAbsent;
+    if (simplifies(op, i, o)) return kFixed;
     for (int promoted : op.promotes)
       if (promoted == int(i)) return kPromoted;
     if (is_tensor(o)) return kOtherDType + code(tensor_of(o)->dtype);
@@ -75,8 +89,11 @@ bool has_defaults(const Operator& op, PyObject* const* slots) {
   return true;
 }
 
+// Elements from which the core's own loops, made for any processor, are slower than kernels made for this one.
+constexpr int64_t kBasicMost = 4096;
+
 // The kernel for these arguments; null if there is none. It is looked for once.
-const Kernel* find_kernel(const Operator& op, PyObject* const* slots, DType compute) {
+const Kernel* find_kernel(const Operator& op, PyObject* const* slots, DType compute, int64_t numel) {
   size_t n = op.params.size();
   if (n > kMostParams || !known.find_kernel) return nullptr;
   uint64_t key = code(compute), states[kMostParams];
@@ -86,20 +103,21 @@ const Kernel* find_kernel(const Operator& op, PyObject* const* slots, DType comp
     key = key << kStateBits | states[i];
     plain = plain && (states[i] == kPromoted || states[i] == kDefault);
   }
-  if (plain && op.plain[code(compute)].loop) return &op.plain[code(compute)];
+  Kernel& own = op.plain[code(compute)];
+  if (plain && own.loop && !(own.basic && numel > kBasicMost)) return &own;
+  const auto usable = [&](const Kernel& kernel) { return kernel.loop ? &kernel : plain && own.loop ? &own : nullptr; };
   for (size_t n = 0; n < op.variants.size(); ++n) {  // comparing may run Python, and others may add meanwhile
     const Variant& v = op.variants[n];
     if (v.key != key) continue;
     bool same = true;
     for (auto& [i, value] : v.fixed) same = same && equal(value.get(), slots[i]);
-    if (same) return v.kernel.loop ? &v.kernel : nullptr;
+    if (same) return usable(v.kernel);
   }
-  if (op.variants.size() >= kMostVariants) return nullptr;
+  if (op.variants.size() >= kMostVariants) return usable({});
   Variant made = make_variant(op, slots, compute, key, states);
-  if (plain) op.plain[code(compute)] = made.kernel;
+  if (plain && !own.loop) own = made.kernel;
   op.variants.push_back(std::move(made));  // Python ran: another thread may have added one too, which does no harm
-  const Kernel& kernel = op.variants.back().kernel;  // the one just added: nothing ran since
-  return kernel.loop ? &kernel : nullptr;
+  return usable(op.variants.back().kernel);  // the one just added: nothing ran since
 }
 
 // ---- where the result lies
@@ -155,7 +173,7 @@ Ref<Tensor> broadcast_runs(const Kernel& kernel, const Tensor& a, const Tensor& 
     if (of_a != of_b && of_a != 1 && of_b != 1) return {};  // the general way says what is wrong
     const int64_t size = of_a == 1 ? of_b : of_a;
     shape[d] = size;
-    if (__builtin_mul_overflow(total, size, &total) || total >= kLongWork) return {};
+    if (__builtin_mul_overflow(total, size, &total) || total >= (kernel.basic ? kBasicMost : kLongWork)) return {};
     const int64_t step_a = of_a == 1 ? 0 : in_a, step_b = of_b == 1 ? 0 : in_b;
     in_a *= of_a;
     in_b *= of_b;
@@ -198,7 +216,7 @@ Ref<Tensor> broadcast_runs(const Kernel& kernel, const Tensor& a, const Tensor& 
 // Two tensors of one dtype, of any strides and shapes that broadcast; null if that is long work.
 Ref<Tensor> broadcast_pair(const Operator& op, const Kernel& kernel, const Tensor& a, const Tensor& b, DType result) {
   Dims sizes = broadcast(a.sizes, b.sizes, op.name.c_str());
-  if (checked_numel(sizes, a.dtype, op.name.c_str()) >= kLongWork) return {};
+  if (checked_numel(sizes, a.dtype, op.name.c_str()) >= (kernel.basic ? kBasicMost : kLongWork)) return {};
   CommonOrder order;
   order.add(a, sizes);
   order.add(b, sizes);
@@ -220,7 +238,7 @@ Ref<Tensor> everyday(const Operator& op, PyObject* const* slots) {
     if (i < op.promotes.size()) {
       if (op.promotes[i] != int(i)) return {};
       if (!is_tensor(slots[i])) {
-        if (slots[i] == Py_None) return {};
+        if (slots[i] == Py_None || simplifies(op, i, slots[i])) return {};
         continue;
       }
       Tensor* t = tensors[i] = tensor_of(slots[i]);
@@ -237,7 +255,7 @@ Ref<Tensor> everyday(const Operator& op, PyObject* const* slots) {
   }
   if (!lead || lead->numel >= kLongWork || (op.result == ResultKind::Float && !is_differentiable(lead->dtype))) return {};
   const Kernel& kernel = op.plain[code(lead->dtype)];
-  if (!kernel.loop || kernel.checks) return {};
+  if (!kernel.loop || kernel.checks || (kernel.basic && lead->numel > kBasicMost)) return {};
   DType result = op.result == ResultKind::Bool   ? DType::Bool
                  : op.result == ResultKind::Real ? to_real(lead->dtype)
                                                  : lead->dtype;
@@ -466,7 +484,8 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
     if (Ref<Tensor> made = everyday(op, slots)) return one_result(std::move(made));
   Call call = plan(op, slots);
   if (op.check && op.has_loops && !has_defaults(op, slots)) check_arguments(op, slots);
-  if (const Kernel* kernel = find_kernel(op, slots, call.compute))
+  const int64_t numel = checked_numel(call.sizes, call.result, op.name.c_str());
+  if (const Kernel* kernel = find_kernel(op, slots, call.compute, numel))
     if (Ref<Tensor> made = run_kernel(op, slots, call, *kernel, into)) return one_result(std::move(made));
   return one_result(run_numpy(op, slots, call));
 }

@@ -15,6 +15,9 @@
 #define THIXO_POSIX 1
 #include <pthread.h>
 #endif
+#if defined(__linux__)
+#include <sched.h>
+#endif
 
 namespace thixo {
 namespace {
@@ -33,7 +36,10 @@ inline void pause() {
 #endif
 }
 
-constexpr int kSpins = 2000;  // about 20 to 50 microseconds, the cost of a sleep and a wake-up
+// A worker that has nothing to do waits where it sees the next loop at once, for as long as programs usually take from
+// one to the next; at first for itself, then letting others have the processor between two looks.
+constexpr int kSpins = 2000;   // some tens of microseconds, the cost of a sleep and a wake-up
+constexpr int kYields = 2000;  // about a millisecond if nobody else wants to run
 constexpr uint32_t kClosed = 1u << 31;
 
 // One loop at a time. Its fields change only while `door` is closed and nobody is inside, so a
@@ -62,6 +68,7 @@ struct Pool {
 // in it until the process ends, and nothing joins them.
 std::atomic<Pool*> current_pool{nullptr};
 std::atomic<int> thread_count{0};  // 0: not chosen yet
+std::atomic<int> callers{0};       // threads that are in a loop of their own now
 
 void run_own_share(Pool& pool) {
   const bool was_inside = tls_inside;
@@ -99,8 +106,9 @@ void leave(Pool& pool) {
 void work(Pool* pool) {
   uint32_t seen = 0;
   for (;;) {
-    int spins = 0;
-    while (pool->generation.load(std::memory_order_acquire) == seen && ++spins < kSpins) pause();
+    for (int spins = 0; pool->generation.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins) pause();
+    for (int turns = 0; pool->generation.load(std::memory_order_acquire) == seen && turns < kYields; ++turns)
+      std::this_thread::yield();
     if (pool->generation.load(std::memory_order_acquire) == seen) {
       std::unique_lock lock(pool->sleep_mutex);
       ++pool->sleeping;
@@ -130,6 +138,7 @@ void start_workers(Pool& pool, int wanted) {
 #if defined(THIXO_POSIX)
 void after_fork_in_child() {
   current_pool.store(new Pool);
+  callers.store(0);
   tls_inside = false;
 }
 #endif
@@ -165,12 +174,30 @@ void wait_until_empty(Pool& pool) {
   pool.caller_waits = false;
 }
 
+// Those that this process may run on.
+int usable_processors() {
+#if defined(__linux__)
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
+#endif
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+// One more thread computes, while this lives.
+struct Caller {
+  const int others = callers.fetch_add(1, std::memory_order_relaxed);
+  Caller() = default;
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+  ~Caller() { callers.fetch_sub(1, std::memory_order_relaxed); }
+};
+
 }  // namespace
 
 int get_num_threads() {
   int count = thread_count.load(std::memory_order_relaxed);
   if (count == 0) {
-    const int found = std::max(1u, std::thread::hardware_concurrency());
+    const int found = usable_processors();
     int none = 0;
     thread_count.compare_exchange_strong(none, found);
     count = thread_count.load(std::memory_order_relaxed);
@@ -193,13 +220,16 @@ void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
   grain = std::max<int64_t>(1, grain);
   const int threads = get_num_threads();
   if (threads == 1 || tls_inside) return run_serially(n, grain, body, context);
+  const Caller caller;
+  const int64_t chunks = (n - 1) / grain + 1;
+  // Other threads of the program that compute now count: together they are not to be more than was asked for.
+  const int guests = static_cast<int>(std::min<int64_t>(threads - caller.others, chunks) - 1);
+  if (guests <= 0) return run_serially(n, grain, body, context);
   Pool& pool = the_pool();
   // Another thread's loop has the workers: do this one here rather than wait.
   std::unique_lock submit(pool.submit, std::try_to_lock);
   if (!submit) return run_serially(n, grain, body, context);
 
-  const int64_t chunks = (n - 1) / grain + 1;
-  const int guests = static_cast<int>(std::min<int64_t>(threads, chunks) - 1);
   start_workers(pool, guests);
   pool.body = body;
   pool.context = context;
@@ -222,6 +252,15 @@ void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
     submit.unlock();
     std::rethrow_exception(error);
   }
+}
+
+int64_t even_grain(int64_t n, int64_t grain) {
+  constexpr int64_t kUnit = 64;  // chunks begin where vectors and lines of the cache do
+  constexpr int64_t kTurns = 4;  // chunks for each thread: who is disturbed leaves some to the others
+  const int64_t threads = get_num_threads();
+  const int64_t turns = std::clamp<int64_t>(n / (threads * std::max<int64_t>(1, grain)), 1, kTurns);
+  const int64_t share = (n + threads * turns - 1) / (threads * turns);
+  return (share + kUnit - 1) / kUnit * kUnit;
 }
 
 }  // namespace detail

@@ -7,7 +7,8 @@
 
 namespace thixo {
 
-// Threads that work on one loop, the caller included. At first: one for each usable processor.
+// Threads that work on one loop, the caller included. At first: one for each processor that the process may use.
+// Loops that several threads of a program run at once share them: each gets what the others leave, at least itself.
 int get_num_threads();
 void set_num_threads(int count);
 // Whether the calling thread is inside a parallel loop (a nested one runs inline).
@@ -16,6 +17,7 @@ bool in_parallel_loop();
 namespace detail {
 using ChunkBody = void (*)(void* context, int64_t begin, int64_t end);
 void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context);
+int64_t even_grain(int64_t n, int64_t grain);
 }  // namespace detail
 
 // Call body(begin, end) for each chunk of [0, n), in any order and on any thread. An exception of
@@ -32,6 +34,13 @@ void parallel_for(int64_t n, int64_t grain, Body&& body) {
       n, grain,
       [](void* context, int64_t begin, int64_t end) { (*static_cast<Plain*>(context))(begin, end); },
       const_cast<void*>(static_cast<const void*>(std::addressof(body))));
+}
+
+// The same where results do not depend on the borders of chunks: `n` items in even shares, for loops of more than
+// `grain` items.
+template <class Body>
+void parallel_evenly(int64_t n, int64_t grain, Body&& body) {
+  parallel_for(n, n > grain && get_num_threads() > 1 ? detail::even_grain(n, grain) : grain, body);
 }
 
 }  // namespace thixo

@@ -14,7 +14,10 @@ ROOT_2 = math.sqrt(2)
 FLAT = {"f32": 3.9375, "f64": 5.9375}
 GONE = {"f32": 10.25, "f64": 27.5}
 ERF = {"f32": "ERF", "f64": "ERF_WIDE"}
-ERFC = {"f32": "ERFC", "f64": "ERFC_WIDE"}
+# (size + shift) exp(...) of the tail is a polynomial in t = (size - shift) / (size + shift). Last, at 0, how fast the
+# tail falls.
+ERFC = {"f32": ("ERFC", 2.0, 1.13), "f64": ("ERFC_WIDE", 3.0, 1.13)}
+NDTR = {"f32": ("NDTR", 3.0, 0.8), "f64": ("NDTR_WIDE", 4.0, 0.8)}
 
 
 def erf(b: Builder, x: Value) -> Value:
@@ -33,26 +36,39 @@ def erfc(b: Builder, x: Value) -> Value:
     """Its tail, or 2 less that for negative x."""
     size = at_most(b, abs(x), GONE[x.type])
     square = size * size
-    y = _tail(b, size, square, b.fma(size, size, -square))
+    y = _tail(b, size, square, b.fma(size, size, -square), *ERFC[x.type])
     return b.select(x < 0.0, 2.0 - y, y)
 
 
 def ndtr(b: Builder, x: Value) -> Value:
-    """The normal distribution, erfc(-x / sqrt(2)) / 2; the square is taken of x itself, whose digits all count."""
+    """The normal distribution, erfc(-x / sqrt(2)) / 2."""
     size = at_most(b, abs(x), GONE[x.type] * ROOT_2)
     half = size * 0.5
     square = size * half
-    y = _tail(b, size * (1 / ROOT_2), square, b.fma(size, half, -square)) * 0.5
+    y = _tail(b, size, square, b.fma(size, half, -square), *NDTR[x.type])
+    y = b.select(size == 0.0, b.constant(0.5, x.type), y)
     return b.select(x > 0.0, 1.0 - y, y)
 
 
-def _tail(b: Builder, size: Value, square: Value, lost: Value) -> Value:
-    """exp(-square - lost) (1 + u q(u - 1)) / (1 + 2 size), u = 2 size / (size + 2), for a size that is not negative."""
-    p, n = exp_pieces(b, -square, lost)
-    twice = size + size
-    u = twice / (size + 2.0)
-    uq = polynomial(b, u - 1.0, TABLES[ERFC[size.type]][size.type]) * u
-    # Near 0 the factor of p is little less than 1, and more exact as 1 - ...
-    small = size < 0.5
-    quotient = b.select(small, twice - uq, b.fma(p, uq, p)) / (twice + 1.0)
-    return b.emit("scale", b.select(small, b.fma(-p, quotient, p), quotient), n)
+def _tail(
+    b: Builder, size: Value, square: Value, lost: Value, table: str, shift: float, fall: float
+) -> Value:
+    """exp(-square - lost) q(t) / (size + shift), for a size that is not negative.
+
+    What rounding takes from the inverse, from q and from the exponential is small, so it is added up and comes in last.
+    """
+    p, n = exp_pieces(b, -square, lost, less_one=True)
+    total = size + shift
+    inverse = 1.0 / total
+    t = b.fma(inverse, -2.0 * shift, 1.0)
+    constant, *others = TABLES[table][size.type]
+    rest = polynomial(b, t, others)
+    q = b.fma(rest, t, constant)
+    q_low = b.fma(rest, t, constant - q)
+    # 1 - inverse * (size + shift); the tail changes by as much for large sizes, by more for small ones
+    rounded_off = size - (total - shift)  # exact: the shift has few digits
+    off = b.fma(-inverse, rounded_off, b.fma(-inverse, total, 1.0))
+    more = shift * fall
+    off = off * b.fma(t, (1 - more) / 2, (1 + more) / 2)
+    whole = q + b.fma(q, off + p, q_low)
+    return b.emit("scale", inverse * whole, n)

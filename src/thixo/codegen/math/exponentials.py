@@ -33,14 +33,17 @@ def remainder(b: Builder, x: Value, n: Value) -> Value:
     return b.fma(n, -low, b.fma(n, -high, x))
 
 
-def exp_pieces(b: Builder, x: Value, less: Value | None = None) -> tuple[Value, Value]:
-    """exp(r), and n; x must be within the limits. `less` is a small number to be taken from x."""
+def exp_pieces(
+    b: Builder, x: Value, less: Value | None = None, less_one: bool = False
+) -> tuple[Value, Value]:
+    """exp(r), or 1 less, and n; x must be within the limits. `less` is a small number to be taken from x."""
     n, _ = whole_powers(b, x, LOG2_E[x.type][0], 0)
     r = remainder(b, x, n)
     if less is not None:
         r = r - less
     q = polynomial(b, r, TABLES["EXP"][x.type])
-    return b.fma(b.fma(q, r, 1.0), r, 1.0), n
+    y = b.fma(q, r, 1.0)
+    return (y * r if less_one else b.fma(y, r, 1.0)), n
 
 
 def exp(b: Builder, x: Value) -> Value:

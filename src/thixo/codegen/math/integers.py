@@ -30,8 +30,19 @@ def _long(type: str) -> Kernel:
     return alone(type, lambda b, x, y: _power(b, x, y, width(type) - is_signed(type)), 2)
 
 
+def _by_squaring(x: Value, exponent: int) -> Value:
+    """For an exponent that is known, and positive."""
+    if exponent == 1:
+        return x
+    half = _by_squaring(x, exponent // 2)
+    return half * half * x if exponent % 2 else half * half
+
+
 def integer_power(b: Builder, x: Value, y: Value) -> Value:
     """X to the power of y; of a negative one the whole part, which is 0 but for 1 and -1."""
+    known = b.instructions[y.number]
+    if known.op == "const" and 0 < known.attribute < 8:
+        return _by_squaring(x, known.attribute)
     short = min(_USUAL, width(x.type) - is_signed(x.type))
     result = rarely(b, y > (1 << short) - 1, _long(x.type), _power(b, x, y, short), x, y)
     if not is_signed(x.type):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from thixo.codegen.builder import Builder, Value
 from thixo.codegen.math.coefficients import LOG2_E_TWICE, TABLES, THIRD
 from thixo.codegen.math.formats import (
@@ -20,6 +22,9 @@ from thixo.codegen.math.logarithms import split
 
 def pow(b: Builder, x: Value, y: Value) -> Value:
     """X to the power of y, with all special values of IEEE 754."""
+    known = b.instructions[y.number]
+    if known.op == "const" and known.attribute in _SIMPLE:
+        return _SIMPLE[known.attribute](b, x)
     size, height = abs(x), abs(y)
     result = (_through_f64 if x.type == "f32" else _in_two_parts)(b, size, y)
     # At 0 and infinity there is no logarithm to multiply with.
@@ -36,6 +41,26 @@ def pow(b: Builder, x: Value, y: Value) -> Value:
     result = b.select(undefined, b.constant(NAN, x.type), result)
     one = (y == 0.0) | (x == 1.0) | ((size == 1.0) & (height == INF))
     return b.select(one, b.constant(1.0, x.type), result)
+
+
+def _root(b: Builder, x: Value) -> Value:
+    """The square root where pow differs from it: of -infinity it is infinity, of -0 it is 0."""
+    root = b.emit("sqrt", x) + 0.0
+    return b.select(x == -INF, b.constant(INF, x.type), root)
+
+
+# Exponents that need no logarithm. All within two roundings of the exact power.
+_SIMPLE: dict[float, Callable[[Builder, Value], Value]] = {
+    0: lambda b, x: b.constant(1.0, x.type),
+    1: lambda b, x: x,
+    2: lambda b, x: x * x,
+    3: lambda b, x: x * x * x,
+    4: lambda b, x: (x * x) * (x * x),
+    0.5: _root,
+    -0.5: lambda b, x: 1.0 / _root(b, x),
+    -1: lambda b, x: 1.0 / x,
+    -2: lambda b, x: 1.0 / (x * x),
+}
 
 
 def _through_f64(b: Builder, size: Value, y: Value) -> Value:

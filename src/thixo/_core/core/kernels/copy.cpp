@@ -1,8 +1,11 @@
 // copy and fill: conversions between all pairs of dtypes over any strides.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <string>
 
 #include "../kernels.h"
+#include "../shipped.h"
 #include "nest.h"
 #include "types.h"
 
@@ -78,6 +81,29 @@ Loop find_conversion(DType to, DType from) {
   });
 }
 
+// Conversions made for this processor (codegen/convert.py), null where there is none.
+struct Conversions {
+  int generation;
+  Loop loops[kDTypes][kDTypes];  // [from][to]
+};
+
+Loop find_shipped(DType to, DType from) {
+  static std::atomic<const Conversions*> current{nullptr};  // replaced, never freed: others may be reading it
+  const Conversions* now = current.load(std::memory_order_acquire);
+  if (!now || now->generation != shipped_generation()) {
+    auto* made = new Conversions{shipped_generation(), {}};
+    for (int f = 0; f < kDTypes; ++f)
+      for (int t = 0; t < kDTypes; ++t) {
+        const std::string name = std::string("convert_") + short_name(DType(f)) + "_" + short_name(DType(t));
+        if (f != t) made->loops[f][t] = reinterpret_cast<Loop>(shipped(name.c_str()));
+      }
+    current.store(now = made, std::memory_order_release);
+  }
+  return now->loops[code(from)][code(to)];
+}
+
+constexpr int64_t kShippedLeast = 256;  // elements; fewer are not worth the search
+
 }  // namespace
 
 void copy(const Array& destination, const Array& source) {
@@ -86,6 +112,12 @@ void copy(const Array& destination, const Array& source) {
   build_nest(nest, arrays, 2);
   if (nest.total == 0) return;
   nest.moves = destination.dtype == source.dtype;
+  if (!nest.moves && nest.total >= kShippedLeast) {
+    if (const Loop loop = find_shipped(destination.dtype, source.dtype)) {
+      nest.in_lines = true;
+      return run_nest(nest, loop, kLightGrain);
+    }
+  }
   run_nest(nest, find_conversion(destination.dtype, source.dtype), kLightGrain);
 }
 

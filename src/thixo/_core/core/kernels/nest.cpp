@@ -287,7 +287,7 @@ void run_large(const Nest& nest, Loop loop, int64_t grain) {
   if (nest.ndim > 1) {
     if (const int across = transposed_dimension(nest)) return run_tiles(nest, across, loop, grain);
   }
-  parallel_for(nest.total, grain,
+  parallel_evenly(nest.total, grain,
                [&](int64_t begin, int64_t end) { run_range<0>(nest, loop, begin, end); });
 }
 

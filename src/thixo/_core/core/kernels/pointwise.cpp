@@ -1,4 +1,4 @@
-// The pointwise loops that must exist before any kernel is compiled: arithmetic and tanh.
+// The pointwise loops that must exist before any kernel is compiled: arithmetic, and tanh of complex numbers.
 #include <cstring>
 
 #include "../kernels.h"
@@ -87,11 +87,7 @@ struct Mul {
 struct Tanh {
   template <class T>
   static T apply(T x) {
-    if constexpr (kIsHalf<T>) {
-      return T(tanh_of(static_cast<float>(x)));
-    } else {
-      return tanh_of(x);
-    }
+    return tanh_of(x);
   }
 };
 
@@ -175,11 +171,8 @@ struct FindDivide {
 struct FindTanh {
   template <class T>
   Loop operator()() const {
-    if constexpr (std::is_floating_point_v<T> || kIsHalf<T> || kIsComplex<T>) {
-      return unary_loop<T, Tanh>;
-    } else {
-      return nullptr;
-    }
+    if constexpr (kIsComplex<T>) return unary_loop<T, Tanh>;
+    else return nullptr;
   }
 };
 
