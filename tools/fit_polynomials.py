@@ -7,8 +7,8 @@ dense grid, in 50 digits). The weights make it the relative error of the functio
 most, so they are rounded to the type first, one by one, and what is left is fitted anew each time.
 """
 
-import importlib
 import pprint
+import runpy
 import sys
 import textwrap
 from collections.abc import Callable
@@ -217,7 +217,6 @@ FITS: dict[str, Fit] = {
     "ERF_WIDE": erf_fit(5.9375, {"f64": 25}),
     "ERFC": erfc_fit(2.0, 10.25, {"f32": 10}),
     "ERFC_WIDE": erfc_fit(3.0, 27.5, {"f64": 23}),
-    "NDTR": ndtr_fit(3.0, 14.5, {"f32": 10}),
     "NDTR_WIDE": ndtr_fit(4.0, 38.9, {"f64": 23}),
     "POWER_LOG2": Fit("log2(1 + f) = f q(f), for powers of float32",
                       lambda f: mp.log1p(f) / LN2 / f, lambda f: abs(f * LN2 / mp.log1p(f)), BELOW, ABOVE, {"f64": 13}),
@@ -259,15 +258,48 @@ def constants() -> dict[str, Any]:
         *(int(mp.floor(mp.ldexp(turn, 32 * (i + 1)))) % (1 << 32) for i in range(39)),
     )
     mp.mp.dps = 50
+    # log 2 in two floats, of which the first has few digits
+    high = mp.floor(mp.log(2) * 2**14) / 2**14
+    made["LN2_SHORT"] = (float(high), float(rounded(mp.log(2) - high, "f32")))
+    made["NDTR_CELLS"] = ndtr_cells()
     return made
+
+
+def ndtr_cells() -> tuple[tuple[float, ...], ...]:
+    """exp(s^2 / 2) ndtr(-s) in 32 cells of s + 1, eighths of powers of two: coefficients of s less the cell's middle.
+
+    Interpolation at Chebyshev's points: by far exact enough. A cell's place is the low five bits of its float's upper
+    twelve.
+    """
+    degree = 5
+    cells: list[list[float]] = [[]] * 32
+    for octave in range(4):
+        for eighth in range(8):
+            half = mp.mpf(2) ** octave / 16
+            middle = mp.mpf(2) ** octave * (1 + mp.mpf(2 * eighth + 1) / 16) - 1
+            points = [
+                half * mp.cos(mp.pi * (i + mp.mpf(1) / 2) / (degree + 1)) for i in range(degree + 1)
+            ]
+            values = [
+                mp.exp((middle + p) ** 2 / 2) * mp.erfc((middle + p) / mp.sqrt(2)) / 2
+                for p in points
+            ]
+            matrix = mp.matrix(degree + 1)
+            for row, p in enumerate(points):
+                for column in range(degree + 1):
+                    matrix[row, column] = p**column
+            solved = mp.lu_solve(matrix, mp.matrix(values))
+            bits = int(np.float32(float(middle + 1)).view(np.int32))
+            cells[bits >> 20 & 31] = [float(rounded(c, "f32")) for c in solved]
+    return tuple(zip(*cells, strict=True))
 
 
 def main(names: list[str]) -> None:
     tables: dict[str, dict[str, Any]] = {}
     notes: dict[str, dict[str, float]] = {}
     if names and TARGET.exists():
-        old = importlib.import_module("thixo.codegen.math.coefficients")
-        tables, notes = old.TABLES, old.ERRORS
+        old = runpy.run_path(str(TARGET))  # alone: what imports it may want numbers that are not there yet
+        tables, notes = old["TABLES"], old["ERRORS"]
     # nothing to fit only writes the file anew
     for name in (n for n in names or FITS if n in FITS):
         tables[name], notes[name] = {}, {}
@@ -299,7 +331,7 @@ def main(names: list[str]) -> None:
         kind = (
             "dict[str, tuple[float, ...]]"
             if isinstance(value, dict)
-            else f"tuple[{type(value[-1]).__name__}, ...]"
+            else f"tuple[{'tuple[float, ...]' if name == 'NDTR_CELLS' else type(value[-1]).__name__}, ...]"
         )
         text += f"{name}: {kind} = {pprint.pformat(value, sort_dicts=False)}\n"
     TARGET.write_text(text)

@@ -247,6 +247,10 @@ class Builder:
             "fma", *(v if isinstance(v, Value) else self.constant(v, like.type) for v in (a, b, c))
         )
 
+    def lookup(self, table: tuple[float, ...], place: Value, type: str) -> Value:
+        """The number of a table at a place, an integer as wide as the type; only its lowest bits count."""
+        return self.emit("lookup", place, type=type, attribute=table)
+
     def reduce(self, combiner: str, value: Value) -> Value:
         """All values along the row in one."""
         return self.emit("reduce", value, attribute=combiner)

@@ -73,6 +73,8 @@ KINDS: dict[str, Kind] = {
     # Condition, usual value, arguments: where the condition holds, what the kernel in the attribute makes of the
     # arguments. It hardly ever holds, and a backend branches around that kernel when no lane needs it.
     "rare": Kind(3, _NUMBER),  # or more
+    # the number at this place of the table in the attribute, 16 or 32 of them; higher bits of the place do not count
+    "lookup": Kind(1, ("i32", "i64"), "free"),
     # logic on bool, bits on integers; shifts by at least the width give 0, or the sign for signed shr
     "and": Kind(2, _LOGIC),
     "or": Kind(2, _LOGIC),

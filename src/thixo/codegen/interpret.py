@@ -59,6 +59,9 @@ def interpret(kernel: Kernel, arrays: Sequence[Array], columns: int | None = Non
                 status |= 0 if np.all(arguments[0]) or 0 in shape else 1 << one.attribute
             elif one.op == "rare":
                 value = _rare(one.attribute, *arguments)
+            elif one.op == "lookup":
+                table = np.asarray(one.attribute, NUMPY[one.type])
+                value = table[arguments[0] & (len(table) - 1)]
             elif one.op == "reduce":
                 value = _reduce(one.attribute, np.broadcast_to(arguments[0], shape))
             else:

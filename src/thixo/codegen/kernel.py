@@ -12,7 +12,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 
-from thixo.codegen.instructions import BYTES, COMBINERS, KINDS, Instruction
+from thixo.codegen.instructions import BITS, BYTES, COMBINERS, KINDS, Instruction
 from thixo.errors import InternalError
 
 VIEWS = ("full", "row", "column", "one")
@@ -121,6 +121,10 @@ def verify(kernel: Kernel) -> None:
             raise wrong(number, f"says {one.type} of {', '.join(types)}")
         if one.op == "bits" and BYTES[one.type] != BYTES[types[0]]:
             raise wrong(number, f"changes the width from {types[0]} to {one.type}")
+        if one.op == "lookup" and (
+            len(one.attribute) not in (16, 32) or BITS.get(one.type) != types[0]
+        ):
+            raise wrong(number, f"of {types[0]} in {len(one.attribute)} numbers of {one.type}")
         if one.op == "reduce" and one.attribute not in COMBINERS:
             raise wrong(number, f"combines by {one.attribute!r}")
         if one.op in ("load", "store"):

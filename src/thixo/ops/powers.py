@@ -2,6 +2,7 @@
 
 import cmath
 import math
+from typing import ClassVar
 
 from thixo.dtype import COMPLEX, FLOATS, INTEGERS, complex128, float64
 from thixo.errors import ArgumentError, ValueRangeError, describe
@@ -41,7 +42,7 @@ class Pow(Pointwise):
     signature = "pow(input: operand, exponent: operand) -> y"
     dtypes = INTEGERS + FLOATS + COMPLEX
     inplace = True
-    simpler_with = {"exponent": (2, 3, 4, 0.5, -0.5, -1, -2)}
+    simpler_with: ClassVar = {"exponent": (2, 3, 4, 0.5, -0.5, -1, -2)}
 
     def check(input, exponent):
         is_integer = is_tensor(input) and input.dtype.kind in "biu"

@@ -36,7 +36,11 @@ def describe(declaration: Any) -> tuple[Any, ...]:
 
 
 def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...]) -> Any:
-    """(operands as (view, written, dtype), scratch lines, rows at once, whether positions matter, kernel), or None."""
+    """What the core's RowKernel has, and the kernel; None where there is none.
+
+    That is operands as (view, written, dtype), scratch lines, rows at once, whether positions matter, elements worth a
+    thread.
+    """
     from thixo.codegen.llvm.rows import slots_of
     from thixo.codegen.llvm.rows_across import width_of
 
@@ -44,7 +48,8 @@ def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...])
         kernel = expand(lower_rows(declaration, arguments, results))
         operands = tuple((VIEWS.index(o.view), o.written, _CODES[o.dtype]) for o in kernel.operands)
         ordered = any(one.op == "index" for one in kernel.body)
-        return operands, slots_of(kernel), width_of(kernel, target.host()), ordered, kernel
+        width, grain = width_of(kernel, target.host()), kernels.grain(kernel)
+        return operands, slots_of(kernel), width, ordered, grain, kernel
     except NotLowered:
         return None
 

@@ -206,7 +206,8 @@ RowVariant& variant_of(Call& call, const std::string& key, const Outcomes& outco
     k.slots = int(PyLong_AsLong(PyTuple_GET_ITEM(found.get(), 1)));
     k.width = int(PyLong_AsLong(PyTuple_GET_ITEM(found.get(), 2)));
     k.ordered = PyTuple_GET_ITEM(found.get(), 3) == Py_True;
-    made->made = Object::borrow(PyTuple_GET_ITEM(found.get(), 4));
+    k.grain = PyLong_AsLongLong(PyTuple_GET_ITEM(found.get(), 4));
+    made->made = Object::borrow(PyTuple_GET_ITEM(found.get(), 5));
   }
   call.table.variants.push_back(std::move(made));
   return *call.table.variants.back();

@@ -123,7 +123,7 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
   std::atomic<bool> good{true};
   if (rows == 1) {
     const int64_t grain = std::max<int64_t>(1, kMoveGrain / std::max<int64_t>(block, 8));
-    parallel_for(n, grain, [&](int64_t begin, int64_t end) {
+    parallel_evenly(n, grain, [&](int64_t begin, int64_t end) {
       int64_t offsets[kStep];
       for (int64_t i = begin; i < end; i += kStep) {
         const int64_t stop = std::min(end, i + kStep);
@@ -142,7 +142,7 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
   });
   if (!good) return false;
   const int64_t total = rows * n, grain = std::max<int64_t>(1, kMoveGrain / block);
-  parallel_for(total, grain, [&](int64_t begin, int64_t end) {
+  parallel_evenly(total, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t row = i / n, first = i % n, some = std::min(end - i, n - first);
       copy_places(to + i * block, from + before.offset(row), offsets.get() + first, some, item, after, solid);
@@ -210,7 +210,7 @@ bool gather_along(char* to, const Array& from, const Array& index, int axis, boo
   const int64_t width = std::min<int64_t>(inner, 16384), pieces = (inner + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, 16384 / width);
   for_item_size(item, [&](auto bits) {
-    parallel_for(rows * pieces, grain, [&](int64_t begin, int64_t end) {
+    parallel_evenly(rows * pieces, grain, [&](int64_t begin, int64_t end) {
       bool fits = true;
       for (int64_t piece = begin; piece < end; ++piece) {
         int64_t row = piece / pieces;

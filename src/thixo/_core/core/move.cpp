@@ -34,7 +34,7 @@ void join_rows(char* to, const Part* parts, int64_t count, int64_t rows, int64_t
     if (alike) return for_item_size(int(each), [&](auto bits) { join_elements<decltype(bits)>(to, parts, count, rows); });
   }
   const int64_t total = rows * row_bytes;
-  parallel_for(total, kMoveGrain, [&](int64_t begin, int64_t end) {
+  parallel_evenly(total, kMoveGrain, [&](int64_t begin, int64_t end) {
     // Where the chunk begins: in which row, in which part, how far into it.
     int64_t row = begin / row_bytes, skip = begin % row_bytes, part = 0;
     while (skip >= parts[part].bytes) skip -= parts[part++].bytes;

@@ -11,7 +11,6 @@
 namespace thixo {
 namespace {
 
-constexpr int64_t kGrain = 16384;  // elements that are worth a thread
 constexpr int64_t kBlock = 32768;  // places of a block, where few long rows are cut
 constexpr int64_t kSummedRows = 64;   // rows that add up one after the other where sums go over rows
 constexpr int64_t kPacked = 1 << 19;  // bytes that are packed at a time
@@ -353,7 +352,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   const int64_t lanes = 16;
   ColumnSums sums(kernel);
   // Rows of one task. Each row is computed alone, so that the cut may follow the number of threads.
-  int64_t chunk = std::max<int64_t>(1, kGrain / std::max<int64_t>(1, total));
+  int64_t chunk = std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, total));
   if (across) {
     const int64_t share = (nest.rows * nest.outer_total + get_num_threads() - 1) / get_num_threads();
     chunk = std::max(chunk, std::min<int64_t>(kernel.width, (share + lanes - 1) / lanes * lanes));
@@ -366,7 +365,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   chunk = std::min(chunk, nest.rows);
   const int64_t chunks = (nest.rows + chunk - 1) / chunk;
   sums.make(total, nest.outer_total * chunks);
-  const int64_t grain = in_parts || sums.count ? 1 : std::max<int64_t>(1, kGrain / std::max<int64_t>(1, chunk * total));
+  const int64_t grain = in_parts || sums.count ? 1 : std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, chunk * total));
   const size_t scratch = static_cast<size_t>(kernel.slots) * static_cast<size_t>(total + kPad) * 8 *
                          static_cast<size_t>(across ? kernel.width : 1);
   parallel_for(nest.outer_total * chunks, grain, [&](int64_t begin, int64_t end) {

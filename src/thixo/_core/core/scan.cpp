@@ -126,7 +126,7 @@ void scan_block(typename F::Result* to, const typename F::In* from, int64_t n, c
   }
 }
 
-// float32 adds up in double, four elements at a time: what is carried waits for one addition a group. Besides, the sum
+// float32 adds up in double, eight elements at a time: what is carried waits for one addition a group. Besides, the sum
 // of the block itself is kept, from which the next block starts.
 using Doubles = double __attribute__((vector_size(16)));
 using Floats = float __attribute__((vector_size(8)));
@@ -147,17 +147,27 @@ inline void store_four(float* to, Doubles low, Doubles high) {
 #endif
 }
 
+// The sums of the first one, two, three and four elements.
+inline void running_four(const float* x, Doubles& low, Doubles& high) {
+  const Doubles a = widened(x), b = widened(x + 2), nothing = {-0.0, -0.0};
+  low = a + __builtin_shufflevector(nothing, a, 0, 2);                 // a0, a0 + a1
+  const Doubles pair = b + __builtin_shufflevector(nothing, b, 0, 2);  // b0, b0 + b1
+  high = pair + __builtin_shufflevector(low, low, 1, 1);               // with both of a
+}
+
 inline void scan_float_block(float* to, const float* from, int64_t n, double start, double& sum) {
   Doubles carried = {start, start};
   double own = -0.0;
   int64_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    const Doubles a = widened(from + i), b = widened(from + i + 2);
-    const Doubles nothing = {-0.0, -0.0};
-    const Doubles low = a + __builtin_shufflevector(nothing, a, 0, 2);    // a0, a0 + a1
-    const Doubles pair = b + __builtin_shufflevector(nothing, b, 0, 2);   // b0, b0 + b1
-    const Doubles high = pair + __builtin_shufflevector(low, low, 1, 1);  // with both of a
+  for (; i + 8 <= n; i += 8) {
+    Doubles low, high;
+    running_four(from + i, low, high);
+    const Doubles first = __builtin_shufflevector(high, high, 1, 1);
     store_four(to + i, carried + low, carried + high);
+    running_four(from + i + 4, low, high);
+    low = low + first;
+    high = high + first;
+    store_four(to + i + 4, carried + low, carried + high);
     const Doubles whole = __builtin_shufflevector(high, high, 1, 1);
     carried = carried + whole;
     own += whole[0];
@@ -175,8 +185,10 @@ inline void scan_float_block(float* to, const float* from, int64_t n, double sta
 inline double sum_float_block(const float* from, int64_t n) {
   double own = -0.0;
   int64_t i = 0;
-  for (; i + 4 <= n; i += 4)
-    own += (double(from[i + 2]) + double(from[i + 3])) + (double(from[i]) + double(from[i + 1]));
+  for (; i + 8 <= n; i += 8) {
+    const double first = (double(from[i + 2]) + double(from[i + 3])) + (double(from[i]) + double(from[i + 1]));
+    own += ((double(from[i + 6]) + double(from[i + 7])) + (double(from[i + 4]) + double(from[i + 5]))) + first;
+  }
   for (; i < n; ++i) own += double(from[i]);
   return own;
 }

@@ -255,12 +255,12 @@ void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
 }
 
 int64_t even_grain(int64_t n, int64_t grain) {
-  constexpr int64_t kUnit = 64;  // chunks begin where vectors and lines of the cache do
   constexpr int64_t kTurns = 4;  // chunks for each thread: who is disturbed leaves some to the others
   const int64_t threads = get_num_threads();
   const int64_t turns = std::clamp<int64_t>(n / (threads * std::max<int64_t>(1, grain)), 1, kTurns);
   const int64_t share = (n + threads * turns - 1) / (threads * turns);
-  return (share + kUnit - 1) / kUnit * kUnit;
+  const int64_t unit = share >= 1024 ? 64 : 1;  // chunks begin where vectors and lines of the cache do
+  return (share + unit - 1) / unit * unit;
 }
 
 }  // namespace detail

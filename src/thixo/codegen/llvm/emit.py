@@ -44,6 +44,7 @@ class Function:
         self.internal = internal
         self.result = result
         self.declarations: dict[str, str] = {}
+        self.tables: dict[str, str] = {}  # constants in memory: name, definition
         self._count = 0
         self._stack: list[str] = []
         self._lines: list[str] = []
@@ -118,6 +119,17 @@ class Function:
         """Ask for the line of the cache at this address, which need not be valid; level 3 is the nearest cache."""
         self.call("llvm.prefetch.p0", "void", ("ptr", pointer), ("i32", str(int(write))),
                   ("i32", str(level)), ("i32", "1"))  # fmt: skip
+
+    def table(self, element: str, numbers: Sequence[float]) -> str:
+        """Numbers in memory, all known; a pointer."""
+        listed = ", ".join(f"{element} {float_bits(x, element)}" for x in numbers)
+        name = f"@table{len(self.tables)}_{self.name}"
+        definition = f"private unnamed_addr constant [{len(numbers)} x {element}] [{listed}], align 64"
+        for known, text in self.tables.items():
+            if text == definition:
+                return known
+        self.tables[name] = definition
+        return name
 
     # ---- integers of 64 bits
 
@@ -236,5 +248,6 @@ def module(functions: Sequence[Function], extra: str = "") -> str:
     declared: dict[str, str] = {}
     for f in functions:
         declared.update((n, d) for n, d in f.declarations.items() if n not in defined)
+    tables = [f"{name} = {text}" for f in functions for name, text in f.tables.items()]
     marks = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}\n'
-    return "\n".join([extra, *(f.text() for f in functions), *declared.values(), marks])
+    return "\n".join([extra, *tables, *(f.text() for f in functions), *declared.values(), marks])

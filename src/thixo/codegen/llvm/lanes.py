@@ -83,6 +83,8 @@ class Lanes:
             return self.f.op(f"select {choice} {a}, {type} {b}, {type} {values[2]}")
         if op == "rare":
             return self._rare(one, *values)
+        if op == "lookup":
+            return self._lookup(one, types[0], a)
         if op in ("scale", "exponent", "mantissa"):
             return self._binary(op, one.type, values)
         if op in ("and", "or", "xor"):
@@ -97,6 +99,37 @@ class Lanes:
         if op == "bits":
             return self.f.op(f"bitcast {self.type(types[0])} {a} to {type}")
         raise InternalError(f"the LLVM backend has no instruction {op}")
+
+    def _lookup(self, one: Instruction, index: str, place: str) -> str:
+        """From registers where the processor has an instruction for it, else from memory."""
+        f, element, table = self.f, REGISTER[one.type], one.attribute
+        type, places = self.type(one.type), self.type(index)
+        if self.target.scales and self.count * width(one.type) == 512 and len(table) >= self.count:
+            parts = []
+            for first in range(0, len(table), self.count):
+                numbers = table[first : first + self.count]
+                listed = ", ".join(f"{element} {float_bits(x, element)}" for x in numbers)
+                parts.append((type, f"<{listed}>"))
+            kind = "ps" if one.type == "f32" else "pd"
+            if len(parts) == 1:
+                name = f"llvm.x86.avx512.permvar.{'sf' if kind == 'ps' else 'df'}.512"
+                return f.call(name, type, parts[0], (places, place))
+            if len(parts) == 2:
+                name = f"llvm.x86.avx512.vpermi2var.{kind}.512"
+                return f.call(name, type, parts[0], (places, place), parts[1])
+        memory = f.table(element, table)
+        place = f.op(f"and {places} {place}, {self.constant(len(table) - 1, index)}")
+        if self.count == 1:
+            return f.load(element, f.at(memory, f.op(f"zext {places} {place} to i64") if index != "i64" else place,
+                                        element))  # fmt: skip
+        made = "poison"
+        for lane in range(self.count):
+            one_place = f.op(f"extractelement {places} {place}, i64 {lane}")
+            if index != "i64":
+                one_place = f.op(f"zext {REGISTER[index]} {one_place} to i64")
+            number = f.load(element, f.at(memory, one_place, element))
+            made = f.op(f"insertelement {type} {made}, {element} {number}, i64 {lane}")
+        return made
 
     def _rare(self, one: Instruction, condition: str, usual: str, *arguments: str) -> str:
         f, type, choice = self.f, self.type(one.type), self.type("bool")

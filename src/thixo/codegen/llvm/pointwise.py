@@ -9,7 +9,7 @@ body checks anything, the status word (an int64 to which bits are added), then t
 
 from __future__ import annotations
 
-from thixo.codegen.instructions import BYTES
+from thixo.codegen.instructions import BYTES, Instruction
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.llvm.emit import Function, module, vector
 from thixo.codegen.llvm.lanes import MEMORY, Lanes
@@ -22,6 +22,15 @@ def lanes_of(kernel: Kernel, target: Target) -> int:
     return min(64, max(1, target.vector_bytes // widest))
 
 
+def copies_of(kernel: Kernel) -> int:
+    """Vectors whose instructions are written side by side: two where few wait for each other in a chain.
+
+    Of a light body memory is the limit; a heavy one has too few registers for two.
+    """
+    cost = sum(i.op not in ("load", "store", "const", "bits") for i in kernel.body)
+    return 2 if 12 <= cost <= 26 else 1
+
+
 def pointwise(kernel: Kernel, name: str, target: Target) -> str:
     """The text of a module with this one function."""
     count = lanes_of(kernel, target)
@@ -29,15 +38,19 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
                  attributes=target.attributes)  # fmt: skip
     loop = _Loop(kernel, f)
     loop.enter(count)
-    whole = f.mul(f.div("%n", count), count) if count > 1 else "%n"
     if count > 1:
-        with f.loop(0, whole, count) as _:
-            loop.body(Lanes(f, count, target))
-            loop.advance(count)
-        left = f.sub("%n", whole)
+        vectors = Lanes(f, count, target)
+        done = "0"
+        for step in dict.fromkeys((count * copies_of(kernel), count)):
+            whole = f.mul(f.div("%n", step), step)
+            with f.loop(done, whole, step) as _:
+                loop.body(vectors, copies=step // count)
+                loop.advance(step)
+            done = whole
+        left = f.sub("%n", done)
         if target.masks:
             with f.when(f.compare("ne", left, 0)):
-                loop.body(Lanes(f, count, target), left)
+                loop.body(vectors, left)
         else:
             with f.loop(0, left) as _:
                 loop.body(Lanes(f, 1, target))
@@ -91,36 +104,22 @@ class _Loop:
             return
         self.f.store(vector(element, count), self.f.splat(element, value, count), line)
 
-    def body(self, lanes: Lanes, left: str | None = None) -> None:
-        """All instructions once, for the elements at the places."""
-        f, kernel = self.f, self.kernel
-        values: list[str] = []
-        loaded: dict[int, list[str]] = {}
-        stored: dict[int, list[str]] = {}
+    def body(self, lanes: Lanes, left: str | None = None, copies: int = 1) -> None:
+        """All instructions once, for the elements at the places: of one vector, or of several side by side."""
+        kernel = self.kernel
+        made = [_Made(self, lanes, copy) for copy in range(copies)]
         for one in kernel.body:
-            arguments = [values[a] for a in one.arguments]
-            value = ""
-            if one.op == "load":
-                at, part = one.attribute
-                if at not in loaded:
-                    loaded[at] = lanes.load(
-                        kernel.operands[at], f.load("ptr", self.places[at]), left
-                    )
-                value = loaded[at][part]
-            elif one.op == "store":
-                at, part = one.attribute
-                parts = stored.setdefault(at, [""] * kernel.operands[at].parts)
-                parts[part] = arguments[0]
-                if all(parts):
-                    lanes.store(kernel.operands[at], parts, f.load("ptr", self.places[at]), left)
-            elif one.op == "check":
-                self._check(lanes, arguments[0], one.attribute, left)
-            else:
-                types = [kernel.body[a].type for a in one.arguments]
-                value = lanes.run(one, types, arguments)
-            values.append(value)
+            types = [kernel.body[a].type for a in one.arguments]
+            for vector in made:
+                vector.run(one, types, left)
 
-    def _check(self, lanes: Lanes, holds: str, bit: int, left: str | None) -> None:
+    def place(self, at: int, skip: int) -> str:
+        """The address of an operand's element, `skip` after the next."""
+        f, stride = self.f, self.strides[at]
+        pointer = f.load("ptr", self.places[at])
+        return pointer if skip == 0 or stride == "0" else f.at(pointer, f.mul(stride, skip))
+
+    def check(self, lanes: Lanes, holds: str, bit: int, left: str | None) -> None:
         f, type = self.f, lanes.type("bool")
         fails = f.op(f"xor {type} {holds}, {lanes.constant(True, 'bool')}")
         if left is not None:
@@ -146,3 +145,35 @@ class _Loop:
             found = f.load("i64", self.found)
             with f.when(f.compare("ne", found, 0)):  # other threads may report at the same time
                 f.line(f"atomicrmw or ptr {self.status}, i64 {found} monotonic, align 8")
+
+
+class _Made:
+    """The values of one vector."""
+
+    def __init__(self, loop: _Loop, lanes: Lanes, copy: int) -> None:
+        self.loop, self.lanes, self.skip = loop, lanes, copy * lanes.count
+        self.values: list[str] = []
+        self.loaded: dict[int, list[str]] = {}
+        self.stored: dict[int, list[str]] = {}
+
+    def run(self, one: Instruction, types: list[str], left: str | None) -> None:
+        """One more of them."""
+        loop, lanes, operands = self.loop, self.lanes, self.loop.kernel.operands
+        arguments = [self.values[a] for a in one.arguments]
+        value = ""
+        if one.op == "load":
+            at, part = one.attribute
+            if at not in self.loaded:
+                self.loaded[at] = lanes.load(operands[at], loop.place(at, self.skip), left)
+            value = self.loaded[at][part]
+        elif one.op == "store":
+            at, part = one.attribute
+            parts = self.stored.setdefault(at, [""] * operands[at].parts)
+            parts[part] = arguments[0]
+            if all(parts):
+                lanes.store(operands[at], parts, loop.place(at, self.skip), left)
+        elif one.op == "check":
+            loop.check(lanes, arguments[0], one.attribute, left)
+        else:
+            value = lanes.run(one, types, arguments)
+        self.values.append(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from thixo.codegen.builder import Builder, Value
-from thixo.codegen.math.coefficients import LOG2_E, TABLES
+from thixo.codegen.math.coefficients import LN2_SHORT, LOG2_E, NDTR_CELLS, TABLES
 from thixo.codegen.math.exponentials import exp_pieces, remainder, small_expm1, whole_powers
 from thixo.codegen.math.formats import at_most, format_of, polynomial, sign_of, with_sign
 
@@ -17,7 +17,7 @@ ERF = {"f32": "ERF", "f64": "ERF_WIDE"}
 # (size + shift) exp(...) of the tail is a polynomial in t = (size - shift) / (size + shift). Last, at 0, how fast the
 # tail falls.
 ERFC = {"f32": ("ERFC", 2.0, 1.13), "f64": ("ERFC_WIDE", 3.0, 1.13)}
-NDTR = {"f32": ("NDTR", 3.0, 0.8), "f64": ("NDTR_WIDE", 4.0, 0.8)}
+NDTR = {"f64": ("NDTR_WIDE", 4.0, 0.8)}
 
 
 def erf(b: Builder, x: Value) -> Value:
@@ -42,12 +42,36 @@ def erfc(b: Builder, x: Value) -> Value:
 
 def ndtr(b: Builder, x: Value) -> Value:
     """The normal distribution, erfc(-x / sqrt(2)) / 2."""
+    if x.type == "f32":
+        y = _short_tail(b, at_most(b, abs(x), GONE[x.type] * ROOT_2))
+        return b.select(x > 0.0, 1.0 - y, y)
     size = at_most(b, abs(x), GONE[x.type] * ROOT_2)
     half = size * 0.5
     square = size * half
     y = _tail(b, size, square, b.fma(size, half, -square), *NDTR[x.type])
     y = b.select(size == 0.0, b.constant(0.5, x.type), y)
     return b.select(x > 0.0, 1.0 - y, y)
+
+
+def _short_tail(b: Builder, size: Value) -> Value:
+    """ndtr(-size) in float32: exp(-size^2 / 2) times a polynomial of its own for each of 32 cells.
+
+    Cells are eighths of the powers of two from 1 to 16, of size + 1.
+    """
+    half = size * 0.5
+    n, _ = whole_powers(b, size * half, -LOG2_E["f32"][0], 0)
+    # n times the first part of log 2 is exact, so nothing of the square is lost
+    r = b.fma(-size, half, n * -LN2_SHORT[0])
+    r = b.fma(n, -LN2_SHORT[1], r)
+    p = b.fma(polynomial(b, r, TABLES["EXP"]["f32"]), r, 1.0) * r
+    bits = (size + 1.0).bits("i32")
+    middle = (bits & (-1 << 20) | (1 << 19)).bits("f32")
+    step = size - (middle - 1.0)
+    place = bits >> 20
+    y = b.lookup(NDTR_CELLS[-1], place, "f32")
+    for table in reversed(NDTR_CELLS[:-1]):
+        y = b.fma(y, step, b.lookup(table, place, "f32"))
+    return b.emit("scale", b.fma(y, p, y), n)
 
 
 def _tail(
