@@ -298,7 +298,9 @@ def main(names: list[str]) -> None:
     tables: dict[str, dict[str, Any]] = {}
     notes: dict[str, dict[str, float]] = {}
     if names and TARGET.exists():
-        old = runpy.run_path(str(TARGET))  # alone: what imports it may want numbers that are not there yet
+        old = runpy.run_path(
+            str(TARGET)
+        )  # alone: what imports it may want numbers that are not there yet
         tables, notes = old["TABLES"], old["ERRORS"]
     # nothing to fit only writes the file anew
     for name in (n for n in names or FITS if n in FITS):

@@ -287,3 +287,18 @@ def test_powers_of_integers_wrap_as_products_do(dtype):
     size = 1 << numpy.itemsize * 8
     exact = [pow(int(x), int(y), size) for x, y in zip(xs, ys, strict=True)]
     assert [int(r) % size for r in result[0]] == exact
+
+
+@pytest.mark.parametrize("type", FLOAT)
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, 4, 0.5, -0.5, -1, -2])
+def test_powers_by_a_number_that_is_known(exponent, type):
+    b = Builder()
+    b.store(1, b.function("pow", b.load(0, type), b.constant(exponent, type)))
+    made = expand(Kernel((Operand(type), Operand(type, written=True)), tuple(b.instructions)))
+    assert len(made.body) < 12
+    x = np.array([0.0, -0.0, INF, -INF, NAN, 1.5, -1.5, 3, 1e-3, -1e-3], FLOAT[type])
+    got, want = np.empty((1, x.size), FLOAT[type]), run("pow", type, x, np.full_like(x, exponent))
+    interpret(made, [x.reshape(1, -1), got])
+    np.testing.assert_allclose(got[0], want, rtol=4 * np.finfo(FLOAT[type]).eps)
+    known = ~np.isnan(want)
+    assert np.array_equal(np.signbit(got[0][known]), np.signbit(want[known]))

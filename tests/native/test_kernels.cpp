@@ -146,15 +146,14 @@ static void test_binary() {
 }
 
 static void test_tanh() {
-  for (DType dtype : {DType::F16, DType::BF16, DType::F32, DType::F64, DType::C64, DType::C128}) {
+  for (DType dtype : {DType::C64, DType::C128}) {
     Owned x = make({50, 40}, dtype, true, false), y = make({50, 40}, dtype, true, false);
     randomize(x);
     const Array arrays[2] = {x.array(), y.array()};
     run_loop(find_loop("tanh", dtype), arrays, 2, kHeavyGrain);
     each_index(x.sizes, [&](const Index& i) {
       const std::complex<double> out = number(dtype, y.at(i)), expected = std::tanh(number(dtype, x.at(i)));
-      const double halves = dtype == DType::BF16 ? 4e-3 : 5e-4;
-      const double eps = is_half(dtype) ? halves : item_size(to_real(dtype)) == 4 ? 3e-7 : 1e-15;
+      const double eps = dtype == DType::C64 ? 3e-7 : 1e-15;
       CHECK(std::abs(out - expected) <= eps * std::abs(expected));
     });
   }
@@ -175,7 +174,7 @@ static void test_tanh() {
   CHECK(worst <= 1.5);
   CHECK(tanh_of(INFINITY) == 1 && tanh_of(-20.0) == -1 && std::isnan(tanh_of(NAN)) && tanh_of(1e30f) == 1);
   CHECK(std::signbit(tanh_of(-0.0f)) && !std::signbit(tanh_of(0.0)));
-  CHECK(find_loop("tanh", DType::I32) == nullptr && find_loop("nothing", DType::F32) == nullptr);
+  CHECK(find_loop("tanh", DType::I32) == nullptr && find_loop("tanh", DType::F32) == nullptr && find_loop("nothing", DType::F32) == nullptr);
 }
 
 static void test_copy_and_fill() {

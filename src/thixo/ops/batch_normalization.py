@@ -55,8 +55,12 @@ def _batch_norm(
             _keep(running_var, _unbiased(var.detach(), count), momentum)
         return y, mean, var
     mean, var = widened(running_mean), widened(running_var)
-    y = (widened(input) - mean.reshape(shape)) * tx.rsqrt(var + eps).reshape(shape)
-    y = affine(y, widened(weight), widened(bias), shape)
+    # One line for each channel, so that the input is gone through once.
+    scale = tx.rsqrt(var + eps)
+    if weight is not None:
+        scale = scale * widened(weight)
+    shift = -mean * scale if bias is None else widened(bias) - mean * scale
+    y = tx.addcmul(shift.reshape(shape), widened(input), scale.reshape(shape))
     return y.to(input.dtype), mean, var
 
 

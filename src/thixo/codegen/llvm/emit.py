@@ -124,7 +124,9 @@ class Function:
         """Numbers in memory, all known; a pointer."""
         listed = ", ".join(f"{element} {float_bits(x, element)}" for x in numbers)
         name = f"@table{len(self.tables)}_{self.name}"
-        definition = f"private unnamed_addr constant [{len(numbers)} x {element}] [{listed}], align 64"
+        definition = (
+            f"private unnamed_addr constant [{len(numbers)} x {element}] [{listed}], align 64"
+        )
         for known, text in self.tables.items():
             if text == definition:
                 return known

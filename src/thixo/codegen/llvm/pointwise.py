@@ -107,11 +107,11 @@ class _Loop:
     def body(self, lanes: Lanes, left: str | None = None, copies: int = 1) -> None:
         """All instructions once, for the elements at the places: of one vector, or of several side by side."""
         kernel = self.kernel
-        made = [_Made(self, lanes, copy) for copy in range(copies)]
+        made = [_Made(self, lanes, number) for number in range(copies)]
         for one in kernel.body:
             types = [kernel.body[a].type for a in one.arguments]
-            for vector in made:
-                vector.run(one, types, left)
+            for copy in made:
+                copy.run(one, types, left)
 
     def place(self, at: int, skip: int) -> str:
         """The address of an operand's element, `skip` after the next."""
