@@ -262,7 +262,29 @@ def constants() -> dict[str, Any]:
     high = mp.floor(mp.log(2) * 2**14) / 2**14
     made["LN2_SHORT"] = (float(high), float(rounded(mp.log(2) - high, "f32")))
     made["NDTR_CELLS"] = ndtr_cells()
+    made["NDTR_NEAR"] = ndtr_near()
     return made
+
+
+def ndtr_near() -> tuple[tuple[float, ...], ...]:
+    """ndtr(-s) around each multiple of 1/8 up to 31/8: coefficients of what s has more."""
+    degree, half = 5, mp.mpf(1) / 16
+    cells = []
+    for number in range(32):
+        middle = mp.mpf(number) / 8
+        points = [
+            half * mp.cos(mp.pi * (i + mp.mpf(1) / 2) / (degree + 1)) for i in range(degree + 1)
+        ]
+        # the constant is the value itself, rounded: the others make up for it
+        first = rounded(mp.erfc(middle / mp.sqrt(2)) / 2, "f32")
+        matrix, right = mp.matrix(degree + 1, degree), mp.matrix(degree + 1, 1)
+        for row, p in enumerate(points):
+            right[row] = mp.erfc((middle + p) / mp.sqrt(2)) / 2 - first
+            for column in range(degree):
+                matrix[row, column] = p ** (column + 1)
+        solved = mp.lu_solve(matrix, right)  # the least squares
+        cells.append([float(first), *(float(rounded(c, "f32")) for c in solved)])
+    return tuple(zip(*cells, strict=True))
 
 
 def ndtr_cells() -> tuple[tuple[float, ...], ...]:
@@ -333,7 +355,7 @@ def main(names: list[str]) -> None:
         kind = (
             "dict[str, tuple[float, ...]]"
             if isinstance(value, dict)
-            else f"tuple[{'tuple[float, ...]' if name == 'NDTR_CELLS' else type(value[-1]).__name__}, ...]"
+            else f"tuple[{'tuple[float, ...]' if name.startswith('NDTR') else type(value[-1]).__name__}, ...]"
         )
         text += f"{name}: {kind} = {pprint.pformat(value, sort_dicts=False)}\n"
     TARGET.write_text(text)

@@ -165,8 +165,7 @@ class Gelu(Pointwise):
         if approximate == "tanh":
             inner = SQRT_2_OVER_PI * (input + 0.044715 * (input * input * input))
             return 0.5 * input * (1 + k.tanh(inner))
-        size = k.abs(input)  # for positive ones, all but the tail
-        return k.maximum(input, k.constant(0, input)) - size * k.special("ndtr", -size)
+        return input * k.special("ndtr", input)
 
     def vjp(g, input, approximate):
         if approximate == "tanh":

@@ -5,14 +5,29 @@ from __future__ import annotations
 import math
 
 from thixo.codegen.builder import Builder, Value
-from thixo.codegen.math.coefficients import LN2_SHORT, LOG2_E, NDTR_CELLS, TABLES
+from thixo.codegen.math.coefficients import (
+    LN2_SHORT,
+    LOG2_E,
+    NDTR_CELLS,
+    NDTR_NEAR,
+    TABLES,
+)
 from thixo.codegen.math.exponentials import exp_pieces, remainder, small_expm1, whole_powers
-from thixo.codegen.math.formats import at_most, format_of, polynomial, sign_of, with_sign
+from thixo.codegen.math.formats import (
+    alone,
+    at_most,
+    format_of,
+    polynomial,
+    rarely,
+    sign_of,
+    with_sign,
+)
 
 ROOT_2 = math.sqrt(2)
 # From here erf rounds to 1, and erfc to 0; the fits go as far.
 FLAT = {"f32": 3.9375, "f64": 5.9375}
 GONE = {"f32": 10.25, "f64": 27.5}
+NEAR = 3.9375  # where ndtr has a table of its own
 ERF = {"f32": "ERF", "f64": "ERF_WIDE"}
 # (size + shift) exp(...) of the tail is a polynomial in t = (size - shift) / (size + shift). Last, at 0, how fast the
 # tail falls.
@@ -43,7 +58,9 @@ def erfc(b: Builder, x: Value) -> Value:
 def ndtr(b: Builder, x: Value) -> Value:
     """The normal distribution, erfc(-x / sqrt(2)) / 2."""
     if x.type == "f32":
-        y = _short_tail(b, at_most(b, abs(x), GONE[x.type] * ROOT_2))
+        size = abs(x)
+        near = size < NEAR
+        y = rarely(b, ~near, alone("f32", _short_tail), _near_tail(b, size), size)
         return b.select(x > 0.0, 1.0 - y, y)
     size = at_most(b, abs(x), GONE[x.type] * ROOT_2)
     half = size * 0.5
@@ -53,11 +70,24 @@ def ndtr(b: Builder, x: Value) -> Value:
     return b.select(x > 0.0, 1.0 - y, y)
 
 
+def _near_tail(b: Builder, size: Value) -> Value:
+    """ndtr(-size) in float32, of sizes that are usual: a polynomial for each multiple of 1/8."""
+    f = format_of(size)
+    held = b.fma(size, 8.0, f.magic)
+    step = b.fma(held - f.magic, -0.125, size)
+    place = held.bits(f.whole)
+    y = b.lookup(NDTR_NEAR[-1], place, "f32")
+    for table in reversed(NDTR_NEAR[:-1]):
+        y = b.fma(y, step, b.lookup(table, place, "f32"))
+    return y
+
+
 def _short_tail(b: Builder, size: Value) -> Value:
-    """ndtr(-size) in float32: exp(-size^2 / 2) times a polynomial of its own for each of 32 cells.
+    """ndtr(-size) in float32, of all sizes: exp(-size^2 / 2) times a polynomial of its own for each of 32 cells.
 
     Cells are eighths of the powers of two from 1 to 16, of size + 1.
     """
+    size = at_most(b, size, GONE["f32"] * ROOT_2)
     half = size * 0.5
     n, _ = whole_powers(b, size * half, -LOG2_E["f32"][0], 0)
     # n times the first part of log 2 is exact, so nothing of the square is lost
