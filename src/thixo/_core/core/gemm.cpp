@@ -103,7 +103,9 @@ void run(const Job& job, const GemmKernels& g) {
   if (is_thin(job, g)) return thin_product(job, g);
   if (job.n < job.m) {
     const Job t = transposed(job);
-    if (is_thin(t, g)) return thin_product(t, g);
+    // Dot products would copy the columns of B first, which so few rows of A do not make up for.
+    const bool copies = t.a_k != 1 && job.m <= 4 * g.tiles.rows;
+    if (is_thin(t, g) && !(copies && is_direct(job, g))) return thin_product(t, g);
     if (!a_stays_fits(job, g) && better_transposed(job, g)) return packed_product(t, g, false);
   } else if (job.b_k == 1 && job.b_n != 1 && job.m <= g.tiles.columns && job.k >= 8 * kFewK) {
     const Job t = transposed(job);  // what lies along k stays where it is
