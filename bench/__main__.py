@@ -3,6 +3,8 @@
 import importlib
 import sys
 
+from bench import report
+
 SUITES = {
     "eager": "overhead of a call on small tensors, and of the import",
     "large": "large arrays, family by family",
@@ -22,7 +24,9 @@ def main() -> int:
     if len(sys.argv) < 2 or sys.argv[1] not in SUITES:
         print(__doc__, *(f"  {name:10} {what}" for name, what in SUITES.items()), sep="\n")
         return 2
-    return int(importlib.import_module(f"bench.{sys.argv.pop(1)}").main() or 0)
+    name = sys.argv.pop(1)
+    report.suite = name
+    return int(importlib.import_module(f"bench.{name}").main() or 0)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,8 @@ class Ratio:
 
     def as_dict(self) -> dict[str, object]:
         """For the results file."""
-        return {**asdict(self), "met": self.met}
+        shown = {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items()}
+        return {**shown, "met": self.met}
 
 
 class Others:

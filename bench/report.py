@@ -13,6 +13,7 @@ from rich.table import Table
 from bench.measure import Ratio
 
 RESULTS = Path(__file__).with_name("results")
+suite = ""  # the one that runs
 
 
 def show(title: str, rows: Sequence[Ratio]) -> None:
@@ -42,14 +43,26 @@ def write(name: str, content: dict[str, object]) -> Path:
     """Write a file of results."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps(content, indent=1) + "\n")
+    path.write_text(_lines(content) + "\n")
     return path
+
+
+def _lines(value: object, indent: str = "") -> str:
+    """JSON with a line for each row: what holds no other lists or tables stays on one."""
+    items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(isinstance(item, dict | list) for item in items):
+        return json.dumps(value)
+    inner = indent + " "
+    if isinstance(value, dict):
+        parts = [f"{json.dumps(k)}: {_lines(v, inner)}" for k, v in value.items()]
+        return "{\n" + inner + f",\n{inner}".join(parts) + f"\n{indent}}}"
+    return "[\n" + inner + f",\n{inner}".join(_lines(v, inner) for v in items) + f"\n{indent}]"
 
 
 def facts(packages: Sequence[str]) -> dict[str, object]:
     """What was run, and on what."""
     return {
-        "command": "python -m bench " + " ".join(sys.argv[1:]),
+        "command": " ".join(["python -m bench", suite, *sys.argv[1:]]),
         "cpu": _cpu(),
         "python": platform.python_version(),
         "versions": {p: import_module(p).__version__ for p in packages},
