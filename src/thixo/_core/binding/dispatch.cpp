@@ -195,9 +195,8 @@ PyObject* dispatch(const Operator& op, PyObject* const* args) {
     return PyObject_Vectorcall(op.compose.get(), args, op.params.size(), nullptr);
   }
   if (op.kind == OpKind::Inplace) return call_inplace(op, args);
-  bool traced = meets_symbols(op, args);
+  const auto [traced, records] = survey(op, args);
   run_check(op, args, traced);
-  bool records = wants_tape(op, args);
   Ref<Node> node = records ? begin_record(op, args, nullptr) : Ref<Node>();
   Results results = traced ? trace(op, args) : evaluate(op, op.kind, args);
   if (modes.inference)

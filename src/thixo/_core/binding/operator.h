@@ -139,6 +139,11 @@ Results evaluate_view(const Operator& op, PyObject* const* slots);
 void check_arguments(const Operator& op, PyObject* const* slots);
 void check_dtype(const Operator& op, DType t);
 bool meets_symbols(const Operator& op, PyObject* const* slots);
+// The same in one walk: whether the call is traced, and whether it goes on the tape.
+struct Met {
+  bool symbols, tape;
+};
+Met survey(const Operator& op, PyObject* const* slots);
 extern constinit thread_local bool tracing;  // every operator is traced, whatever it meets
 
 // ---- the tape

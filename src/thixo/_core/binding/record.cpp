@@ -266,6 +266,23 @@ bool wants_tape(const Operator& op, PyObject* const* slots) {
   return false;
 }
 
+Met survey(const Operator& op, PyObject* const* slots) {
+  const bool may_record = modes.grad && !op.rules.empty();
+  Met met{tracing, false};
+  for (size_t i = 0, n = op.params.size(); i < n; ++i) {
+    PyObject* o = slots[i];
+    if (is_tensor(o)) {
+      Tensor* t = tensor_of(o);
+      met.symbols = met.symbols || t->symbolic();
+      met.tape = met.tape || (may_record && (t->autograd || t->base) && is_differentiable(t->dtype) && is_tracked(*t));
+    } else if (!PyLong_CheckExact(o) && o != Py_None) {
+      // Lists of tensors, sizes that may be symbols: the longer way.
+      return {meets_symbols(op, slots), wants_tape(op, slots)};
+    }
+  }
+  return met;
+}
+
 Ref<Node> begin_record(const Operator& op, PyObject* const* slots, const Tensor* overwritten) {
   Ref<RuleNode> node = make<RuleNode>();
   node->owner = Object::borrow(op.self);

@@ -38,6 +38,7 @@ constexpr size_t kLargest = size_t{1} << 60;
 constexpr int64_t kFlushStep = 64 << 10;
 constexpr int64_t kThreadKeeps = 256 << 10;  // bytes per class and thread
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kPage = 4096;
 
 inline int class_of(size_t bytes) {
   if (bytes <= 512) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) >> 6);
@@ -95,19 +96,33 @@ struct Store {
 
 Store& store();
 
+// Blocks that span pages would all begin at the same place in a page, and a kernel that walks through several of them
+// would meet one cache set, and loads that wait for stores which look like theirs. So each begins at another line of
+// its first page; where that page begins can be told from the address.
+inline bool spans_pages(size_t bytes) { return bytes > class_bytes(kSmallClasses - 1); }
+
+size_t next_shift() {
+  static std::atomic<uint32_t> turn{0};
+  constexpr size_t kLines = 13;  // has no divisor in common with a page: every line has its turn
+  return kSanitized ? 0 : turn.fetch_add(1, std::memory_order_relaxed) * kLines * kAlignment % kPage;
+}
+
+std::align_val_t alignment_of(size_t bytes) {
+  return static_cast<std::align_val_t>(bytes >= 2 * kHugePage ? kHugePage : spans_pages(bytes) ? kPage : kAlignment);
+}
+
 void* system_allocate(size_t bytes) {
-  const bool huge = bytes >= 2 * kHugePage;
-  const auto alignment = static_cast<std::align_val_t>(huge ? kHugePage : kAlignment);
-  void* block = ::operator new(bytes, alignment, std::nothrow);
+  const bool spans = spans_pages(bytes);
+  auto* block = static_cast<char*>(::operator new(spans ? bytes + kPage : bytes, alignment_of(bytes), std::nothrow));
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (huge && block) madvise(block, bytes & ~(kHugePage - 1), MADV_HUGEPAGE);
+  if (bytes >= 2 * kHugePage && block) madvise(block, bytes & ~(kHugePage - 1), MADV_HUGEPAGE);
 #endif
-  return block;
+  return block && spans ? block + next_shift() : block;
 }
 
 void system_release(void* block, size_t bytes) noexcept {
-  const bool huge = bytes >= 2 * kHugePage;
-  ::operator delete(block, static_cast<std::align_val_t>(huge ? kHugePage : kAlignment));
+  if (spans_pages(bytes)) block = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(block) & ~(kPage - 1));
+  ::operator delete(block, alignment_of(bytes));
 }
 
 // The thread's cache. `tls_ended` is set once the thread's destructors ran: it must not start another.
