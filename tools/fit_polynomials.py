@@ -1,4 +1,4 @@
-"""Fit the polynomials of the mathematical functions and write them to codegen/math/coefficients.py.
+"""Fit the polynomials of the mathematical functions and write them to codegen/math/coefficients.py (and normal_cells.py).
 
 python tools/fit_polynomials.py [NAME ...]     fit these (all without names), keep the others; "-" only writes
 
@@ -21,6 +21,7 @@ import numpy as np
 
 mp.mp.dps = 50
 TARGET = Path(__file__).parent.parent / "src/thixo/codegen/math/coefficients.py"
+CELLS = TARGET.with_name("normal_cells.py")
 Function = Callable[[Any], Any]
 
 
@@ -261,8 +262,6 @@ def constants() -> dict[str, Any]:
     # log 2 in two floats, of which the first has few digits
     high = mp.floor(mp.log(2) * 2**14) / 2**14
     made["LN2_SHORT"] = (float(high), float(rounded(mp.log(2) - high, "f32")))
-    made["NDTR_CELLS"] = ndtr_cells()
-    made["NDTR_NEAR"] = ndtr_near()
     return made
 
 
@@ -316,6 +315,16 @@ def ndtr_cells() -> tuple[tuple[float, ...], ...]:
     return tuple(zip(*cells, strict=True))
 
 
+def cells_text() -> str:
+    """The file of tables that kernels look coefficients up in: one table for each power, a place for each cell."""
+    text = '"""The normal distribution of float32 by cells, written by tools/fit_polynomials.py, which says what they are."""\n'
+    text += "\n# fmt: off\n"
+    for name, made in (("NDTR_CELLS", ndtr_cells()), ("NDTR_NEAR", ndtr_near())):
+        shown = pprint.pformat(made, width=110, compact=True)
+        text += f"{name}: tuple[tuple[float, ...], ...] = (\n {shown[1:]}\n"
+    return text
+
+
 def main(names: list[str]) -> None:
     tables: dict[str, dict[str, Any]] = {}
     notes: dict[str, dict[str, float]] = {}
@@ -355,10 +364,11 @@ def main(names: list[str]) -> None:
         kind = (
             "dict[str, tuple[float, ...]]"
             if isinstance(value, dict)
-            else f"tuple[{'tuple[float, ...]' if name.startswith('NDTR') else type(value[-1]).__name__}, ...]"
+            else f"tuple[{type(value[-1]).__name__}, ...]"
         )
         text += f"{name}: {kind} = {pprint.pformat(value, sort_dicts=False)}\n"
     TARGET.write_text(text)
+    CELLS.write_text(cells_text())
 
 
 if __name__ == "__main__":

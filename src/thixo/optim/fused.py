@@ -64,6 +64,11 @@ def build(step: Step, tensors: int, written: tuple[int, ...], numbers: int, dtyp
     return Kernel(tuple(operands), tuple(b.instructions))
 
 
+def _pulled(p: Any, g: Any, decay: Any, decays: bool) -> Any:
+    """The gradient, and where weights decay its pull towards zero."""
+    return g + p * decay if decays else g
+
+
 @functools.cache
 def sgd(decays: bool, momentum: bool, nesterov: bool) -> Step:
     """Tensors: parameter, gradient, buffer. Numbers: sign, rate, decay, momentum, share of the gradient."""
@@ -71,9 +76,7 @@ def sgd(decays: bool, momentum: bool, nesterov: bool) -> Step:
     def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
         p, g, *buffers = tensors
         sign, rate, decay, keep, share = numbers
-        g = g * sign
-        if decays:
-            g = g + p * decay
+        g = _pulled(p, g * sign, decay, decays)
         if not momentum:
             return [p - g * rate]
         buffer = buffers[0] * keep + g * share
@@ -112,9 +115,7 @@ def rmsprop(decays: bool, centered: bool, momentum: bool) -> Step:
     def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
         p, g, square, *rest = tensors
         sign, rate, decay, alpha, fresh, eps, keep = numbers
-        g = g * sign
-        if decays:
-            g = g + p * decay
+        g = _pulled(p, g * sign, decay, decays)
         square = square * alpha + g * g * fresh
         made, scale = [square], square
         if centered:
@@ -137,9 +138,7 @@ def adagrad(decays: bool) -> Step:
     def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
         p, g, total = tensors
         sign, rate, decay, eps = numbers
-        g = g * sign
-        if decays:
-            g = g + p * decay
+        g = _pulled(p, g * sign, decay, decays)
         total = total + g * g
         return [p - g / (k.sqrt(total) + eps) * rate, total]
 
@@ -153,9 +152,7 @@ def adadelta(decays: bool) -> Step:
     def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
         p, g, square, moved = tensors
         sign, rate, decay, rho, fresh, eps = numbers
-        g = g * sign
-        if decays:
-            g = g + p * decay
+        g = _pulled(p, g * sign, decay, decays)
         square = square * rho + g * g * fresh
         delta = k.sqrt(moved + eps) / k.sqrt(square + eps) * g
         return [p - delta * rate, square, moved * rho + delta * delta * fresh]
@@ -170,9 +167,7 @@ def adamax(decays: bool) -> Step:
     def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
         p, g, mean, largest = tensors
         sign, rate, decay, fresh, beta2, eps = numbers
-        g = g * sign
-        if decays:
-            g = g + p * decay
+        g = _pulled(p, g * sign, decay, decays)
         mean = mean + (g - mean) * fresh
         largest = k.maximum(largest * beta2, k.abs(g) + eps)
         return [p - mean / largest * rate, mean, largest]

@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 
 from thixo.codegen.builder import Builder, Value
-from thixo.codegen.math.coefficients import (
-    LN2_SHORT,
-    LOG2_E,
-    NDTR_CELLS,
-    NDTR_NEAR,
-    TABLES,
-)
+from thixo.codegen.math.coefficients import LN2_SHORT, LOG2_E, TABLES
 from thixo.codegen.math.exponentials import exp_pieces, remainder, small_expm1, whole_powers
 from thixo.codegen.math.formats import (
     alone,
@@ -22,6 +16,7 @@ from thixo.codegen.math.formats import (
     sign_of,
     with_sign,
 )
+from thixo.codegen.math.normal_cells import NDTR_CELLS, NDTR_NEAR
 
 ROOT_2 = math.sqrt(2)
 # From here erf rounds to 1, and erfc to 0; the fits go as far.
