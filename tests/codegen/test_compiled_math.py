@@ -7,11 +7,10 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
-from thixo.codegen.builder import Builder
-from thixo.codegen.expand import expand
+from math_kernels import math_kernel, written
+
 from thixo.codegen.instructions import FUNCTIONS
 from thixo.codegen.interpret import interpret
-from thixo.codegen.kernel import Kernel, Operand
 from thixo.codegen.llvm import compile, target
 from thixo.codegen.llvm.pointwise import pointwise
 
@@ -32,15 +31,8 @@ def places(type, count, seed):
 @pytest.mark.parametrize("machine", TARGETS, ids=[t.name for t in TARGETS])
 @pytest.mark.parametrize("type", FLOAT)
 def test_the_same_bits(type, machine):
-    kernels = {}
-    for name, count in FUNCTIONS.items():
-        if (name, type) == ("fmod", "f64"):  # not written
-            continue
-        b = Builder()
-        b.store(count, b.function(name, *(b.load(i, type) for i in range(count))))
-        operands = (*[Operand(type)] * count, Operand(type, written=True))
-        kernels[name] = expand(Kernel(operands, tuple(b.instructions)))
-    for name, kernel in kernels.items():
+    for name in written(type):
+        kernel = math_kernel(name, type)
         symbol = f"same_{name}_{type}_{machine.name.replace('-', '_')}"
         code = compile.object_code(pointwise(kernel, symbol, machine), machine)
         (address,) = compile.loaded().addresses(code, [symbol])

@@ -15,11 +15,11 @@ import pytest
 pytest.importorskip("llvmlite")
 
 from emulation import EMULATORS, Pointers, Program
+from math_kernels import math_kernel, written
 
 from thixo import _core
 from thixo.codegen.builder import Builder
 from thixo.codegen.expand import expand
-from thixo.codegen.instructions import FUNCTIONS
 from thixo.codegen.interpret import NUMPY, interpret
 from thixo.codegen.kernel import REGISTER, Kernel, Operand
 from thixo.codegen.llvm import contract, emit, window
@@ -53,13 +53,8 @@ def places(type, count, seed):
 @pytest.mark.parametrize("type", FLOAT)
 def test_vector_math_has_the_same_bits(program, type):
     found = []
-    for name, count in FUNCTIONS.items():
-        if (name, type) == ("fmod", "f64"):  # not written
-            continue
-        b = Builder()
-        b.store(count, b.function(name, *(b.load(i, type) for i in range(count))))
-        operands = (*[Operand(type)] * count, Operand(type, written=True))
-        kernel = expand(Kernel(operands, tuple(b.instructions)))
+    for name, count in written(type).items():
+        kernel = math_kernel(name, type)
         program.add(pointwise(kernel, f"math_{name}", program.emulator.target))
         inputs = [places(type, 200, seed) for seed in range(count)]
         got, want = np.zeros_like(inputs[0]), np.zeros_like(inputs[0])

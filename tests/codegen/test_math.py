@@ -1,11 +1,11 @@
 """The mathematical functions, written out, against mpmath and against what IEEE 754 says of special values."""
 
-import functools
 import math
 
 import mpmath as mp
 import numpy as np
 import pytest
+from math_kernels import math_kernel
 
 from thixo.codegen.builder import Builder
 from thixo.codegen.expand import expand
@@ -21,20 +21,10 @@ BOUND = 4.0  # ulp; docs/numerics.md says what was seen
 INF, NAN = math.inf, math.nan
 
 
-@functools.cache
-def kernel(name, type):
-    count = FUNCTIONS[name]
-    b = Builder()
-    b.store(count, b.function(name, *(b.load(i, type) for i in range(count))))
-    return expand(
-        Kernel((*[Operand(type)] * count, Operand(type, written=True)), tuple(b.instructions))
-    )
-
-
 def run(name, type, *arguments):
     arrays = [np.asarray(a, FLOAT[type]).reshape(1, -1) for a in arguments]
     result = np.empty_like(arrays[0])
-    interpret(kernel(name, type), [*arrays, result])
+    interpret(math_kernel(name, type), [*arrays, result])
     return result[0]
 
 

@@ -74,13 +74,18 @@ Autograd& Tensor::make_grad_state() {
   return *autograd;
 }
 
-Dims contiguous_strides(const Dims& sizes) {
-  Dims strides(sizes.size());
+static void set_contiguous(const Dims& sizes, Dims& strides) {
+  strides.resize(sizes.size());
   int64_t step = 1;
   for (int i = sizes.size() - 1; i >= 0; --i) {
     strides[i] = step;
     step *= std::max<int64_t>(sizes[i], 1);
   }
+}
+
+Dims contiguous_strides(const Dims& sizes) {
+  Dims strides;
+  set_contiguous(sizes, strides);
   return strides;
 }
 
@@ -112,12 +117,7 @@ Ref<Tensor> empty_of(const Dims& sizes, DType dtype, int64_t numel) {
   t->numel = numel;
   t->dtype = dtype;
   t->sizes = sizes;
-  t->strides.resize(sizes.size());
-  int64_t step = 1;
-  for (int i = sizes.size() - 1; i >= 0; --i) {
-    t->strides[i] = step;
-    step *= std::max<int64_t>(sizes[i], 1);
-  }
+  set_contiguous(sizes, t->strides);
   return t;
 }
 

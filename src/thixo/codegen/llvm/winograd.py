@@ -12,6 +12,8 @@ lie side by side. Sixteen products of matrices lie between; the driver is core/c
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from thixo.codegen.llvm.emit import Function, float_bits, vector
 from thixo.codegen.llvm.target import Target
 
@@ -42,37 +44,45 @@ def _weight_rows(f: Function, vec: str, lanes: int, g: list[str]) -> list[str]:
     return [g[0], plus, minus, g[2]]
 
 
-def input_function(target: Target) -> Function:
-    """V[xi * between + t * v_row + c] of the pieces at image[2 t * pitch ...], for t < tiles, c < count.
+def _pieces_function(
+    name: str, target: Target, side: int, turn: Callable[[Function, str, list[str]], list[str]]
+) -> Function:
+    """to[xi * between + t * to_row + c] of the pieces at image[2 t * pitch ...], for t < tiles, c < count.
 
-    `row` and `pitch` are from row to row and from place to place. Whole vectors are read and written.
+    A piece has `side` rows and columns, and `turn` makes four numbers of as many. `row` and `pitch` are from row to row
+    and from place to place. Whole vectors are read and written.
     """
     parameters = (
-        ("ptr noalias readonly", "image"), ("i64", "row"), ("i64", "pitch"), ("ptr noalias", "v"), ("i64", "v_row"),
+        ("ptr noalias readonly", "image"), ("i64", "row"), ("i64", "pitch"), ("ptr noalias", "to"), ("i64", "to_row"),
         ("i64", "between"), ("i64", "tiles"), ("i64", "count"),
     )  # fmt: skip
-    f = Function("conv_f32_wino_in", parameters, attributes=target.attributes)
+    f = Function(name, parameters, attributes=target.attributes)
     lanes = target.lanes(4)
     vec = vector("float", lanes)
     with f.loop(0, "%tiles") as t:
         start = f.at("%image", f.mul(f.mul(t, 2), "%pitch"), "float")
-        into = f.at("%v", f.mul(t, "%v_row"), "float")
+        into = f.at("%to", f.mul(t, "%to_row"), "float")
         with f.loop(0, "%count", lanes) as c:
             columns = []
             at = f.at(start, c, "float")
-            for _ in range(4):
+            for _ in range(side):
                 column, place = [], at
-                for _ in range(4):
+                for _ in range(side):
                     column.append(f.load(vec, place, 4))
                     place = f.at(place, "%row", "float")
-                columns.append(_in_rows(f, vec, column))
+                columns.append(turn(f, vec, column))
                 at = f.at(at, "%pitch", "float")
             to = f.at(into, c, "float")
             for r in range(4):
-                for value in _in_rows(f, vec, [columns[q][r] for q in range(4)]):
+                for value in turn(f, vec, [column[r] for column in columns]):
                     f.store(vec, value, to, 4)
                     to = f.at(to, "%between", "float")
     return f
+
+
+def input_function(target: Target) -> Function:
+    """B' d B of pieces of four by four of an image; see _pieces_function."""
+    return _pieces_function("conv_f32_wino_in", target, 4, _in_rows)
 
 
 def weight_function(target: Target) -> Function:
@@ -153,33 +163,8 @@ def _back_rows(f: Function, vec: str, lanes: int, u: list[str]) -> list[str]:
 
 
 def gradient_function(target: Target) -> Function:
-    """Z[xi * between + t * z_row + c] of the pieces at image[2 t * pitch ...], for t < tiles, c < count.
-
-    `row` and `pitch` are from row to row and from place to place. Whole vectors are read and written.
-    """
-    parameters = (
-        ("ptr noalias readonly", "image"), ("i64", "row"), ("i64", "pitch"), ("ptr noalias", "z"), ("i64", "z_row"),
-        ("i64", "between"), ("i64", "tiles"), ("i64", "count"),
-    )  # fmt: skip
-    f = Function("conv_f32_wino_grad", parameters, attributes=target.attributes)
-    lanes = target.lanes(4)
-    vec = vector("float", lanes)
-    with f.loop(0, "%tiles") as t:
-        start = f.at("%image", f.mul(f.mul(t, 2), "%pitch"), "float")
-        into = f.at("%z", f.mul(t, "%z_row"), "float")
-        with f.loop(0, "%count", lanes) as c:
-            columns = []
-            at = f.at(start, c, "float")
-            for _ in range(2):
-                below = f.at(at, "%row", "float")
-                columns.append(_grad_rows(f, vec, [f.load(vec, at, 4), f.load(vec, below, 4)]))
-                at = f.at(at, "%pitch", "float")
-            to = f.at(into, c, "float")
-            for r in range(4):
-                for value in _grad_rows(f, vec, [columns[q][r] for q in range(2)]):
-                    f.store(vec, value, to, 4)
-                    to = f.at(to, "%between", "float")
-    return f
+    """A d A' of pieces of two by two of a gradient; see _pieces_function."""
+    return _pieces_function("conv_f32_wino_grad", target, 2, _grad_rows)
 
 
 def back_function(target: Target) -> Function:
