@@ -53,6 +53,7 @@ struct Pool {
   void* context = nullptr;
   int64_t n = 0, grain = 1, chunks = 0;
   std::atomic<uint32_t> guests{0};  // most workers let in
+  std::atomic<int> host{-1};        // the processor on which the caller is
   std::atomic<int64_t> next{0};
   std::mutex error_mutex;
   std::exception_ptr error;
@@ -103,6 +104,24 @@ void leave(Pool& pool) {
   }
 }
 
+// The system may wake a worker on its caller's own processor, and leave it there for milliseconds, since either seems to
+// rest while the other computes. A worker that finds itself there asks to be anywhere else, then may run everywhere again.
+#if defined(__linux__)
+int this_processor() { return sched_getcpu(); }
+
+void leave_processor(int processor) {
+  cpu_set_t allowed;
+  if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof(allowed), &allowed) != 0) return;
+  cpu_set_t others = allowed;
+  CPU_CLR(processor, &others);
+  if (CPU_COUNT(&others) == 0 || sched_setaffinity(0, sizeof(others), &others) != 0) return;
+  sched_setaffinity(0, sizeof(allowed), &allowed);
+}
+#else
+int this_processor() { return -1; }
+void leave_processor(int) {}
+#endif
+
 void work(Pool* pool) {
   uint32_t seen = 0;
   for (;;) {
@@ -116,6 +135,8 @@ void work(Pool* pool) {
       --pool->sleeping;
     }
     seen = pool->generation.load(std::memory_order_acquire);
+    const int host = pool->host.load(std::memory_order_relaxed);
+    if (host >= 0 && host == this_processor()) leave_processor(host);
     if (enter(*pool)) {
       run_own_share(*pool);
       leave(*pool);
@@ -237,6 +258,7 @@ void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
   pool.grain = grain;
   pool.chunks = chunks;
   pool.guests.store(static_cast<uint32_t>(guests), std::memory_order_relaxed);
+  pool.host.store(this_processor(), std::memory_order_relaxed);
   pool.next.store(0, std::memory_order_relaxed);
   pool.door.store(0, std::memory_order_release);
   {
