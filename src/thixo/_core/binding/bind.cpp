@@ -115,7 +115,7 @@ static PyObject* number(PyObject* o) {
     return load_element(t->data(), t->dtype);
   }
   if (PyArray_CheckScalar(o) && !PyArray_Check(o)) {
-    PyObject* item = PyObject_CallMethod(o, "item", nullptr);  // np.str_ and the like are scalars too
+    PyObject* item = call_python_method(o, "item");  // np.str_ and the like are scalars too
     if (item && !PyLong_Check(item) && !PyFloat_Check(item) && !PyComplex_Check(item)) Py_CLEAR(item);
     return item;
   }
@@ -160,7 +160,7 @@ static PyObject* convert_to_kind(const Operator& op, const Param& p, PyObject* o
     case Kind::DType: return Py_NewRef(dtype_object(dtype_from(o, op.name.c_str())));
     case Kind::Device:
       if (PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(known.device_class))) return Py_NewRef(o);
-      return Object::own(PyObject_CallOneArg(known.device_class, o)).give();
+      return Object::own(call_python_with(known.device_class, o)).give();
     case Kind::Generator:
       return PyObject_TypeCheck(o, reinterpret_cast<PyTypeObject*>(known.generator_class)) ? Py_NewRef(o) : nullptr;
     case Kind::Any: return Py_NewRef(o);

@@ -46,7 +46,7 @@ static Results tensors_from(const Operator& op, PyObject* value) {
 static Results trace(const Operator& op, PyObject* const* slots) {
   if (!known.trace) raise(ErrorKind::Internal, op.name + ": symbolic tensors need a trace");
   Object args = slot_tuple(op, slots);
-  Object value = Object::own(PyObject_CallFunctionObjArgs(known.trace, op.declaration.get(), args.get(), nullptr));
+  Object value = Object::own(call_python_with(known.trace, op.declaration.get(), args.get()));
   return tensors_from(op, value.get());
 }
 
@@ -129,12 +129,12 @@ static PyObject* call_inplace(const Operator& op, PyObject* const* args) {
     std::copy(args, args + op.params.size(), copied);
     Object own;
     if (modes.grad && touches_tape(op, args)) {
-      own = Object::own(PyObject_CallOneArg(operator_named("clone"), args[0]));
+      own = Object::own(call_python_with(operator_named("clone"), args[0]));
       copied[0] = own.get();
     }
     Object value;
     if (op.base_kind == OpKind::Composite) {
-      value = Object::own(PyObject_Vectorcall(op.compose.get(), copied, op.params.size(), nullptr));
+      value = Object::own(call_python(op.compose.get(), copied, op.params.size()));
     } else {
       Results made = meets_symbols(op, args) ? trace(op, copied) : evaluate(op, op.base_kind, copied);
       value = Object::own(wrap(made[0]));
@@ -143,13 +143,13 @@ static PyObject* call_inplace(const Operator& op, PyObject* const* args) {
     if (!is_tensor(value.get())) raise(ErrorKind::Internal, op.name + ": its out-of-place form did not return a Tensor");
     check_fits(op, *self, *tensor_of(value.get()));
     PyObject* copy_args[2] = {args[0], value.get()};
-    return PyObject_Vectorcall(operator_named("copy_"), copy_args, 2, nullptr);
+    return call_python(operator_named("copy_"), copy_args, 2);
   }
   bool records = wants_tape(op, args);
   check_inplace(*self, op.name.c_str(), records);
   if (meets_symbols(op, args)) {
     Object tuple = slot_tuple(op, args);  // the hook records the out-of-place operator and re-points tensors
-    Object::own(PyObject_CallFunctionObjArgs(known.trace_inplace, op.declaration.get(), tuple.get(), nullptr));
+    Object::own(call_python_with(known.trace_inplace, op.declaration.get(), tuple.get()));
     return Py_NewRef(args[0]);
   }
   Ref<Node> node = records ? begin_record(op, args, self.get()) : Ref<Node>();
@@ -192,7 +192,7 @@ PyObject* dispatch(const Operator& op, PyObject* const* args) {
         if (is_unique(t.get())) t->inference = modes.inference;
       return leaves(op, args, same);
     }
-    return PyObject_Vectorcall(op.compose.get(), args, op.params.size(), nullptr);
+    return call_python(op.compose.get(), args, op.params.size());
   }
   if (op.kind == OpKind::Inplace) return call_inplace(op, args);
   const auto [traced, records] = survey(op, args);
@@ -221,7 +221,7 @@ static PyObject* write_out(const Operator& op, Object value, PyObject* out) {
     if (category(f->dtype) > category(t->dtype))
       raise(ErrorKind::DType, op.name + ": the result is " + short_name(f->dtype) + ", out is " + short_name(t->dtype));
     PyObject* args[2] = {to, from};
-    Object::own(PyObject_Vectorcall(operator_named("copy_"), args, 2, nullptr));
+    Object::own(call_python(operator_named("copy_"), args, 2));
   };
   if (is_tensor(value.get())) {
     one(value.get(), out);
@@ -254,8 +254,8 @@ static void lead_error(PyObject* self) {
   PyErr_NormalizeException(&type, &value, &trace);
   if (trace) PyException_SetTraceback(value, trace);
   const Operator& op = operator_of(self);
-  PyObject* led = PyObject_CallFunction(known.lead_error, "OOss", value, reinterpret_cast<OperatorObject*>(self)->shown,
-                                        op.name.c_str(), op.full_name.c_str());
+  PyObject* led = call_python_as(known.lead_error, "OOss", value, reinterpret_cast<OperatorObject*>(self)->shown,
+                                 op.name.c_str(), op.full_name.c_str());
   if (!led) PyErr_Clear();
   if (!led || led == value) {
     Py_XDECREF(led);
@@ -278,7 +278,7 @@ static PyObject* bind_and_dispatch(PyObject* self, PyObject* const* args, size_t
     } catch (const Error&) {
       // Another way to call it, that the signature does not show.
       if (!op.overload) throw;
-      PyObject* r = PyObject_Vectorcall(op.overload.get(), args, nargsf, kwnames);
+      PyObject* r = call_python(op.overload.get(), args, nargsf, kwnames);
       if (r || !PyErr_ExceptionMatches(PyExc_TypeError) || !no_such_form()) return r;
       PyErr_Clear();
       throw;
@@ -299,7 +299,7 @@ PyObject* operator_named(const char* full_name) {
   static std::unordered_map<std::string, PyObject*> cache;
   auto found = cache.find(full_name);
   if (found != cache.end()) return found->second;
-  PyObject* op = PyObject_CallFunction(known.load, "s", full_name);
+  PyObject* op = call_python_as(known.load, "s", full_name);
   if (!op) throw PythonError();
   cache.emplace(full_name, op);
   return op;
@@ -309,13 +309,13 @@ PyObject* operator_shown_as(const char* full_name, const char* shown) {
   static std::unordered_map<std::string, PyObject*> cache;
   auto found = cache.find(full_name);
   if (found != cache.end()) return found->second;
-  PyObject* op = PyObject_CallMethod(operator_named(full_name), "renamed", "s", shown);
+  PyObject* op = call_python_method(operator_named(full_name), "renamed", "s", shown);
   if (!op) throw PythonError();
   return cache.emplace(full_name, op).first->second;
 }
 
 Ref<Tensor> call_operator(const char* full_name, std::initializer_list<PyObject*> args) {
-  Object value = Object::own(PyObject_Vectorcall(operator_named(full_name), args.begin(), args.size(), nullptr));
+  Object value = Object::own(call_python(operator_named(full_name), args.begin(), args.size()));
   if (!is_tensor(value.get())) raise(ErrorKind::Internal, std::string(full_name) + ": did not return a Tensor");
   return ref_of(value.get());
 }

@@ -43,7 +43,7 @@ bool meets_symbols(const Operator& op, PyObject* const* slots) {
 }
 
 void check_arguments(const Operator& op, PyObject* const* slots) {
-  Object::own(PyObject_Vectorcall(op.check.get(), slots, op.params.size(), nullptr));
+  Object::own(call_python(op.check.get(), slots, op.params.size()));
 }
 
 // ---- generic operators: infer, then a kernel on arrays
@@ -134,7 +134,7 @@ Results evaluate_generic(const Operator& op, PyObject* const* slots) {
   if (op.native && op.native(op, slots, out)) return out;
   if (op.rows && evaluate_rows(op, slots, nullptr, out)) return out;
   size_t n = op.params.size();
-  Object specs = Object::own(PyObject_Vectorcall(op.infer.get(), slots, n, nullptr));
+  Object specs = Object::own(call_python(op.infer.get(), slots, n));
   check_sizes(op, specs.get());
   if (op.rows && evaluate_rows(op, slots, specs.get(), out)) return out;
   std::vector<Object> keep(n);
@@ -144,7 +144,7 @@ Results evaluate_generic(const Operator& op, PyObject* const* slots) {
     keep[i] = kernel_argument(op.params[i], slots[i]);
     args[i + 1] = keep[i].get();
   }
-  Object value = Object::own(PyObject_Vectorcall(known.run_kernel, args, n + 1, nullptr));
+  Object value = Object::own(call_python(known.run_kernel, args, n + 1));
   if (is_spec(specs.get())) {
     out.push_back(take_result(op, slots, value.get(), specs.get()));
     return out;
@@ -169,8 +169,8 @@ Results evaluate_view(const Operator& op, PyObject* const* slots) {
   PyObject* args[kMaxParams + 3] = {shape.get(), strides.get(), offset.get()};
   size_t n = op.params.size();
   for (size_t i = 1; i < n; ++i) args[i + 2] = slots[i];
-  Object made = Object::own(PyObject_Vectorcall(op.geometry.get(), args, n + 2, nullptr));
-  Object spec = Object::own(PyObject_Vectorcall(op.infer.get(), slots, n, nullptr));
+  Object made = Object::own(call_python(op.geometry.get(), args, n + 2));
+  Object spec = Object::own(call_python(op.infer.get(), slots, n));
   DType dtype = is_spec(spec.get()) ? dtype_from(PyTuple_GET_ITEM(spec.get(), 1), op.name.c_str()) : input->dtype;
   if (!PyTuple_Check(made.get()) || PyTuple_GET_SIZE(made.get()) != 3)
     raise(ErrorKind::Internal, op.name + ": geometry must return (shape, strides, offset)");

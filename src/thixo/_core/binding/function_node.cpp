@@ -48,8 +48,7 @@ struct FunctionNode final : Node {
     Object grads = Object::own(PyTuple_New(Py_ssize_t(gradients.size())));
     for (size_t i = 0; i < gradients.size(); ++i)
       PyTuple_SET_ITEM(grads.get(), Py_ssize_t(i), gradients[i] ? wrap(gradients[i]) : Py_NewRef(Py_None));
-    Object r = Object::own(
-        entering_python([&] { return PyObject_CallMethod(context.get(), "_run_backward", "(O)", grads.get()); }));
+    Object r = Object::own(call_python_method(context.get(), "_run_backward", "(O)", grads.get()));
     if (!PyTuple_Check(r.get()) || size_t(PyTuple_GET_SIZE(r.get())) != edges.size())
       raise(ErrorKind::Internal, name() + ": its gradients do not match its inputs");
     for (size_t i = 0; i < edges.size(); ++i) {

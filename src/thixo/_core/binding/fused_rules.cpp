@@ -60,8 +60,8 @@ FusedRule make_rule(const Operator& op, uint32_t active, uint64_t needed, const 
     PyObject* entry = Py_BuildValue("((si)iO)", names[int(input.what.from)], input.what.index, rule.dtypes.back(), value);
     PyTuple_SET_ITEM(arguments.get(), Py_ssize_t(i), Object::own(entry).give());
   }
-  Object found = Object::own(PyObject_CallFunction(known.find_rule, "OIKO", op.declaration.get(), active,
-                                                   static_cast<unsigned long long>(needed), arguments.get()));
+  Object found = Object::own(call_python_as(known.find_rule, "OIKO", op.declaration.get(), active,
+                                            static_cast<unsigned long long>(needed), arguments.get()));
   if (found.get() == Py_None) return rule;
   unsigned long long address;
   long long grain;

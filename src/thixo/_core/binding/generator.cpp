@@ -20,7 +20,7 @@ PyObject* generator_new(PyTypeObject* type, PyObject* args, PyObject* kw) {
   PyObject* device = nullptr;
   if (!PyArg_ParseTupleAndKeywords(args, kw, "|O", const_cast<char**>(names), &device)) return nullptr;
   if (device && device != Py_None) {
-    PyObject* checked = PyObject_CallOneArg(known.device_class, device);
+    PyObject* checked = call_python_with(known.device_class, device);
     if (!checked) return nullptr;
     Py_DECREF(checked);
   }

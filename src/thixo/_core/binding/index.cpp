@@ -80,7 +80,7 @@ bool basic_view(const Ref<Tensor>& t, PyObject* index, Ref<Tensor>& out, const c
 namespace {
 
 PyObject* called(const char* name, std::initializer_list<PyObject*> args) {
-  return PyObject_Vectorcall(operator_named(name), args.begin(), args.size(), nullptr);
+  return call_python(operator_named(name), args.begin(), args.size());
 }
 
 // For the tape: x[i] and x[a:b] of the first axis are one operator each. Null if this is neither.
@@ -119,7 +119,7 @@ PyObject* subscript(PyObject* self, PyObject* index) {
       Object found;
       if (read_by_tensors(self, index, found)) return found.give();
     }
-    return PyObject_CallFunctionObjArgs(known.getitem, self, index, nullptr);
+    return call_python_with(known.getitem, self, index);
   });
 }
 
@@ -128,7 +128,7 @@ int assign_subscript(PyObject* self, PyObject* index, PyObject* value) {
     ProfiledCall profiled("setitem", self);
     if (!value) raise(ErrorKind::Argument, "elements of a tensor cannot be deleted");
     if (write_by_index(self, index, value)) return Py_NewRef(Py_None);
-    return PyObject_CallFunctionObjArgs(known.setitem, self, index, value, nullptr);
+    return call_python_with(known.setitem, self, index, value);
   });
   Py_XDECREF(r);
   return r ? 0 : -1;

@@ -109,7 +109,7 @@ Object recorded_get(PyObject* self, PyObject* index) {
   static PyObject* first_axis = Py_BuildValue("(i)", 0);
   Object indices = one_tuple(index);
   PyObject* args[3] = {self, indices.get(), first_axis};
-  return Object::own(PyObject_Vectorcall(operator_shown_as("index_get", "index"), args, 3, nullptr));
+  return Object::own(call_python(operator_shown_as("index_get", "index"), args, 3));
 }
 
 bool in_range(const Tensor& index, int64_t size) {
@@ -174,7 +174,7 @@ Object value_for(const Tensor& x, PyObject* value, const Dims& shape) {
 }
 
 Object called(const char* name, std::initializer_list<PyObject*> args) {
-  return Object::own(PyObject_Vectorcall(operator_named(name), args.begin(), args.size(), nullptr));
+  return Object::own(call_python(operator_named(name), args.begin(), args.size()));
 }
 
 }  // namespace
@@ -208,7 +208,7 @@ bool write_by_index(PyObject* self, PyObject* index, PyObject* value) {
   static PyObject* first_axis = Py_BuildValue("(i)", 0);
   Object wrapped = Object::own(wrap(picked)), indices = one_tuple(wrapped.get());
   PyObject* args[5] = {self, indices.get(), given.get(), Py_False, first_axis};
-  Object::own(PyObject_Vectorcall(operator_shown_as("index_set_", "setitem"), args, 5, nullptr));
+  Object::own(call_python(operator_shown_as("index_set_", "setitem"), args, 5));
   return true;
 }
 

@@ -159,7 +159,7 @@ PyObject* hint_strides(PyObject*, PyObject* tensor) {
 PyObject* from_numpy(PyObject*, PyObject* array) {
   return guarded([&]() -> PyObject* {
     Object t = Object::own(wrap(from_ndarray(array)));
-    if (tracing && known.trace_constant) return PyObject_CallOneArg(known.trace_constant, t.get());
+    if (tracing && known.trace_constant) return call_python_with(known.trace_constant, t.get());
     return t.give();
   });
 }

@@ -19,7 +19,7 @@ Kernels kernels_of(DType dtype) {
   Kernels& kernels = found[dtype == DType::F64];
   if (kernels.softmax) return kernels;
   Object module = Object::own(PyImport_ImportModule("thixo.runtime.attention"));
-  Object made = Object::own(PyObject_CallMethod(module.get(), "find", "s", short_name(dtype)));
+  Object made = Object::own(call_python_method(module.get(), "find", "s", short_name(dtype)));
   if (made.get() == Py_None) return {};
   unsigned long long softmax, back;
   if (!PyArg_ParseTuple(made.get(), "KK", &softmax, &back)) throw PythonError();

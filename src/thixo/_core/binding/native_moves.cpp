@@ -107,7 +107,7 @@ bool stack(const Operator&, PyObject* const* slots, Results& out) {
   PyObject* unsqueeze = operator_named("unsqueeze");
   for (Py_ssize_t i = 0; i < count; ++i) {
     PyObject* args[2] = {items[i], dim.get()};
-    PyTuple_SET_ITEM(list.get(), i, Object::own(PyObject_Vectorcall(unsqueeze, args, 2, nullptr)).give());
+    PyTuple_SET_ITEM(list.get(), i, Object::own(call_python(unsqueeze, args, 2)).give());
   }
   out.push_back(call_operator("cat", {list.get(), dim.get()}));
   return true;

@@ -19,7 +19,7 @@ Cell cell_of(const char* name, DType dtype) {
   Cell& cell = found[dtype == DType::F64];
   if (cell.forward) return cell;
   Object module = Object::own(PyImport_ImportModule("thixo.runtime.recurrent"));
-  Object made = Object::own(PyObject_CallMethod(module.get(), "find", "ss", name, short_name(dtype)));
+  Object made = Object::own(call_python_method(module.get(), "find", "ss", name, short_name(dtype)));
   if (made.get() == Py_None) return {};
   unsigned long long forward, backward;
   if (!PyArg_ParseTuple(made.get(), "KK", &forward, &backward)) throw PythonError();

@@ -48,7 +48,7 @@ namespace {
 RowTable& table_of(const Operator& op) {
   if (op.row_table) return *op.row_table;
   auto table = std::make_shared<RowTable>();
-  Object about = Object::own(PyObject_CallOneArg(runtime("describe").get(), op.declaration.get()));
+  Object about = Object::own(call_python_with(runtime("describe").get(), op.declaration.get()));
   PyObject* places = PyTuple_GET_ITEM(about.get(), 0);
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(places); ++i)
     table->params.push_back(int(PyLong_AsLong(PyTuple_GET_ITEM(places, i))));
@@ -130,7 +130,7 @@ struct Call {
     }
     if (first || sizes.size() > kMaxDims) return false;
     if (table.axes && ask) {
-      Object dims = Object::own(PyObject_Vectorcall(table.axes.get(), slots, op.params.size(), nullptr));
+      Object dims = Object::own(call_python(table.axes.get(), slots, op.params.size()));
       if (dims.get() == Py_None || !PyTuple_Check(dims.get())) return false;
       std::fill(reduced, reduced + sizes.size(), false);
       return PyTuple_GET_SIZE(dims.get()) == 0 || mark_axes(dims.get(), sizes.size(), reduced);
@@ -190,8 +190,8 @@ RowVariant& variant_of(Call& call, const std::string& key, const Outcomes& outco
   Object arguments;
   std::string again;
   call.describe(again, &arguments);
-  Object found = Object::own(PyObject_CallFunctionObjArgs(runtime("find").get(), call.op.declaration.get(),
-                                                          arguments.get(), results.get(), nullptr));
+  Object found = Object::own(call_python_with(runtime("find").get(), call.op.declaration.get(), arguments.get(),
+                                              results.get()));
   if (found.get() != Py_None) {
     PyObject* operands = PyTuple_GET_ITEM(found.get(), 0);
     RowKernel& k = made->kernel;
@@ -215,7 +215,7 @@ RowVariant& variant_of(Call& call, const std::string& key, const Outcomes& outco
 
 RowLoop compiled(PyObject* kernel, RowLayout layout) {
   Object number = Object::own(PyLong_FromLong(long(layout)));
-  Object found = Object::own(PyObject_CallFunctionObjArgs(runtime("address").get(), kernel, number.get(), nullptr));
+  Object found = Object::own(call_python_with(runtime("address").get(), kernel, number.get()));
   RowLoop loop = nullptr;
   if (found.get() != Py_None) {
     void* address = PyLong_AsVoidPtr(found.get());
@@ -239,7 +239,7 @@ const RowSplit* split_of(RowVariant& v, RowLayout layout) {
   const int at = int(layout);
   if (!v.split_tried[at]) {
     RowSplit split;  // kept when it is whole: Python runs meanwhile, and other threads with it
-    Object halves = Object::own(PyObject_CallOneArg(runtime("halves").get(), v.made.get()));
+    Object halves = Object::own(call_python_with(runtime("halves").get(), v.made.get()));
     if (halves.get() == Py_None) {
       v.split_tried[at] = true;
       return nullptr;
@@ -272,7 +272,7 @@ bool run(Call& call, Outcomes& outcomes, Results& out) {
   RowVariant& v = variant_of(call, key, outcomes);
   if (!v.there) return false;
   if (call.table.check)
-    Object::own(PyObject_Vectorcall(call.table.check.get(), call.slots, op.params.size(), nullptr));
+    Object::own(call_python(call.table.check.get(), call.slots, op.params.size()));
 
   const RowKernel& kernel = v.kernel;
   const int ndim = call.sizes.size();

@@ -17,7 +17,7 @@ struct PyHook final : GradHook {
   ~PyHook() override { Py_DECREF(function); }
   Ref<Tensor> call(const Ref<Tensor>& grad) override {
     Object g = Object::own(wrap(grad));
-    Object r = Object::own(PyObject_CallOneArg(function, g.get()));
+    Object r = Object::own(call_python_with(function, g.get()));
     if (r.get() == Py_None) return grad;
     if (!is_tensor(r.get()))
       raise(ErrorKind::Autograd, "a hook must return a Tensor or None, got " + type_name(r.get()));

@@ -68,8 +68,8 @@ Variant make_variant(const Operator& op, PyObject* const* slots, DType compute, 
     PyTuple_SET_ITEM(marks.get(), i, Object::own(PyLong_FromUnsignedLongLong(states[i])).give());
     PyTuple_SET_ITEM(arguments.get(), i, Py_NewRef(is_tensor(slots[i]) ? Py_None : slots[i]));
   }
-  Object found = Object::own(PyObject_CallFunctionObjArgs(known.find_kernel, op.declaration.get(), dtype_object(compute),
-                                                          marks.get(), arguments.get(), nullptr));
+  Object found = Object::own(call_python_with(known.find_kernel, op.declaration.get(), dtype_object(compute),
+                                              marks.get(), arguments.get()));
   uint64_t fixed = 0;
   if (found.get() != Py_None) {
     unsigned long long address, mask;
@@ -464,7 +464,7 @@ Ref<Tensor> run_numpy(const Operator& op, PyObject* const* slots, const Call& ca
     arrays.push_back(Object::own(to_ndarray(t)));
     args[i + 1] = arrays.back().get();
   }
-  Object value = Object::own(PyObject_Vectorcall(known.run_scalar, args, op.params.size() + 1, nullptr));
+  Object value = Object::own(call_python(known.run_scalar, args, op.params.size() + 1));
   Object array = Object::own(PyArray_FromAny(value.get(), nullptr, 0, 0, 0, nullptr));
   Ref<Tensor> made = from_ndarray(array.get());
   bool usable = made->dtype == call.result && made->sizes == call.sizes && made->is_contiguous();

@@ -20,7 +20,7 @@ void set_error(const Error& e) {
   PyObject* type = known.errors[int(e.kind)];
   if (!type) type = PyExc_RuntimeError;
   // The class adds the user's line itself, so it is called rather than filled in.
-  PyObject* exception = PyObject_CallFunction(type, "s", e.what());
+  PyObject* exception = call_python_as(type, "s", e.what());
   if (!exception) return;
   PyErr_SetObject(type, exception);
   Py_DECREF(exception);
@@ -86,7 +86,7 @@ Object shape_tuple(const Tensor& t) {
   Object type = Object::own(
       PyObject_GetAttrString(static_cast<PyExternal*>(t.value.get())->object, "type"));
   Object shape = Object::own(PyObject_GetAttrString(type.get(), "shape"));
-  return Object::own(PyObject_CallOneArg(known.size, shape.get()));
+  return Object::own(call_python_with(known.size, shape.get()));
 }
 
 Dims dims_from(PyObject* sequence, const char* what) {
@@ -146,7 +146,7 @@ bool number_from(PyObject* o, Number& n, const char* op) {
     return true;
   }
   if (PyArray_CheckScalar(o) && !PyArray_Check(o)) {  // np.float32(2) and the like count as Python numbers
-    Object item = Object::own(PyObject_CallMethod(o, "item", nullptr));
+    Object item = Object::own(call_python_method(o, "item"));
     if (PyLong_Check(item.get()) || PyFloat_Check(item.get()) || PyComplex_Check(item.get()))
       return number_from(item.get(), n, op);
   }
@@ -209,56 +209,10 @@ PyObject* load_element(const void* p, DType dtype) {
   return nullptr;
 }
 
-// ---- source lines: the innermost frame that is not the library's own
-
-static bool is_library(PyCodeObject* code) {
-  Py_ssize_t n;
-  const char* file = PyUnicode_AsUTF8AndSize(code->co_filename, &n);
-  if (!file) {
-    PyErr_Clear();
-    return false;
-  }
-  return size_t(n) > known.package.size() && !known.package.empty() &&
-         std::memcmp(file, known.package.data(), known.package.size()) == 0;
-}
-
-Source current_source() {
-  static PyCodeObject* latest = nullptr;  // the user's code that was seen last; owned, so that its address stays its own
-  PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
-  while (frame) {
-    PyCodeObject* code = PyFrame_GetCode(frame);
-    if (code == latest || !is_library(code)) {
-      if (code != latest) Py_XSETREF(latest, reinterpret_cast<PyCodeObject*>(Py_NewRef(code)));
-      int position = PyFrame_GetLasti(frame);
-      Py_DECREF(frame);
-      return Source::adopt(code, position);
-    }
-    Py_DECREF(code);
-    PyFrameObject* back = PyFrame_GetBack(frame);
-    Py_DECREF(frame);
-    frame = back;
-  }
-  return {};
-}
-
-std::string source_text(const Source& s) {
-  if (!s.handle) return "";
-  auto* code = static_cast<PyCodeObject*>(s.handle);
-  const char* file = PyUnicode_AsUTF8(code->co_filename);
-  if (!file) {
-    PyErr_Clear();
-    return "";
-  }
-  std::string name(file);
-  size_t slash = name.find_last_of("/\\");
-  if (slash != std::string::npos) name = name.substr(slash + 1);
-  return name + ":" + std::to_string(PyCode_Addr2Line(code, s.position));
-}
-
 void refuse_symbolic(const Tensor& t, const char* what) {
   if (known.concretize) {
     Object shape = shape_tuple(t);
-    Object r = Object::own(PyObject_CallFunction(known.concretize, "sOO", what, dtype_object(t.dtype), shape.get()));
+    Object r = Object::own(call_python_as(known.concretize, "sOO", what, dtype_object(t.dtype), shape.get()));
   }
   raise(ErrorKind::Internal, std::string(what) + ": the value of a traced tensor is not known");
 }

@@ -35,10 +35,27 @@ auto entering_python(F&& call) {
     sleep_until_the_end();
   }
 }
-#define PyObject_Vectorcall(...) entering_python([&] { return (PyObject_Vectorcall)(__VA_ARGS__); })
-#define PyObject_Call(...) entering_python([&] { return (PyObject_Call)(__VA_ARGS__); })
-#define PyObject_CallOneArg(...) entering_python([&] { return (PyObject_CallOneArg)(__VA_ARGS__); })
-#define PyObject_CallFunctionObjArgs(...) entering_python([&] { return (PyObject_CallFunctionObjArgs)(__VA_ARGS__); })
+// Python code is called through these alone. Each returns a new reference, or null with an exception set.
+inline PyObject* call_python(PyObject* function, PyObject* const* args, size_t count, PyObject* names = nullptr) {
+  return entering_python([&] { return PyObject_Vectorcall(function, args, count, names); });
+}
+template <class... Objects>
+PyObject* call_python_with(PyObject* function, Objects*... objects) {
+  PyObject* args[] = {nullptr, objects...};  // the first place is for the function to use
+  return call_python(function, args + 1, sizeof...(objects) | PY_VECTORCALL_ARGUMENTS_OFFSET);
+}
+inline PyObject* call_python_tuple(PyObject* function, PyObject* args, PyObject* named) {
+  return entering_python([&] { return PyObject_Call(function, args, named); });
+}
+// With values that a format describes, as Py_BuildValue has it.
+template <class... Values>
+PyObject* call_python_as(PyObject* function, const char* format, Values... values) {
+  return entering_python([&] { return PyObject_CallFunction(function, format, values...); });
+}
+template <class... Values>
+PyObject* call_python_method(PyObject* object, const char* name, const char* format = nullptr, Values... values) {
+  return entering_python([&] { return PyObject_CallMethod(object, name, format, values...); });
+}
 
 // An owned reference.
 class Object {

@@ -84,7 +84,7 @@ struct RuleNode final : Node {
   Object type_of(int param) const {
     const ResultType& type = input_type(param);
     Object shape = dims_tuple(type.sizes);
-    return Object::own(PyObject_CallFunctionObjArgs(known.spec, shape.get(), dtype_object(type.dtype), nullptr));
+    return Object::own(call_python_with(known.spec, shape.get(), dtype_object(type.dtype)));
   }
 
   Object argument(RuleArgument what, std::vector<Ref<Tensor>>& gradients) {
@@ -188,7 +188,7 @@ struct RuleNode final : Node {
         keep.push_back(argument(a, gradients));
         args.push_back(keep.back().get());
       }
-      Object value = Object::own(PyObject_Vectorcall(rule.function.get(), args.begin(), args.size(), nullptr));
+      Object value = Object::own(call_python(rule.function.get(), args.begin(), args.size()));
       if (rule.serves.size() == 1) {
         take(rule.serves[0], value.get(), out);
         continue;
@@ -219,7 +219,7 @@ Object spec_of(PyObject* o) {
   if (!is_tensor(o)) return Object::borrow(Py_None);
   Tensor* t = tensor_of(o);
   Object shape = shape_tuple(*t);
-  return Object::own(PyObject_CallFunctionObjArgs(known.spec, shape.get(), dtype_object(t->dtype), nullptr));
+  return Object::own(call_python_with(known.spec, shape.get(), dtype_object(t->dtype)));
 }
 
 // Keeps one thing for the node's rules. Results are added by finish_record.

@@ -54,7 +54,7 @@ Ref<Tensor> tape_zeros(const ResultType& type) {
     Object shape = Object::own(PyObject_GetAttrString(like.get(), "shape"));
     Object kw = Object::own(Py_BuildValue("{s:O}", "dtype", dtype_object(type.dtype)));
     Object args = Object::own(PyTuple_Pack(1, shape.get()));
-    Object made = Object::own(PyObject_Call(operator_named("zeros"), args.get(), kw.get()));
+    Object made = Object::own(call_python_tuple(operator_named("zeros"), args.get(), kw.get()));
     return ref_of(made.get());
   }
   return zeros(type.sizes, type.dtype);
@@ -75,8 +75,7 @@ Ref<Tensor> tape_match(const Ref<Tensor>& grad, const ResultType& type, const No
     } else {
       shape = dims_tuple(type.sizes);
     }
-    Object r = Object::own(
-        PyObject_CallFunctionObjArgs(known.match_symbolic, g.get(), shape.get(), dtype_object(type.dtype), nullptr));
+    Object r = Object::own(call_python_with(known.match_symbolic, g.get(), shape.get(), dtype_object(type.dtype)));
     return ref_of(r.get());
   }
   Ref<Tensor> g = grad;
@@ -169,13 +168,12 @@ void tape_around(Node& node, std::vector<Ref<Tensor>>& grads, std::vector<Ref<Te
     }
   };
   Object given = tuple(grads);
-  Object before = Object::own(entering_python([&] { return PyObject_CallMethod(hooks, "before", "(O)", given.get()); }));
+  Object before = Object::own(call_python_method(hooks, "before", "(O)", given.get()));
   assign(before.get(), grads);
   Object used = tuple(grads);
   node.apply(grads, out);
   Object made = tuple(out);
-  Object after = Object::own(
-      entering_python([&] { return PyObject_CallMethod(hooks, "after", "OO", made.get(), used.get()); }));
+  Object after = Object::own(call_python_method(hooks, "after", "OO", made.get(), used.get()));
   assign(after.get(), out);
 }
 
@@ -201,7 +199,7 @@ struct WindowNode final : Node {
   void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
     Object spread = Object::own(windows("spread"));
     Object g = Object::own(wrap(gradients[0]));
-    Object r = Object::own(PyObject_CallFunctionObjArgs(spread.get(), g.get(), base.get(), view.get(), nullptr));
+    Object r = Object::own(call_python_with(spread.get(), g.get(), base.get(), view.get()));
     out[0] = ref_of(r.get());
   }
 };
@@ -220,7 +218,7 @@ struct WriteNode final : Node {
   void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
     Object read = Object::own(windows("read")), write = Object::own(windows("write"));
     Object g = Object::own(wrap(gradients[0]));
-    Object part = Object::own(PyObject_CallFunctionObjArgs(read.get(), g.get(), base.get(), view.get(), nullptr));
+    Object part = Object::own(call_python_with(read.get(), g.get(), base.get(), view.get()));
     std::vector<Ref<Tensor>> in{ref_of(part.get())}, made(inner->edges.size());
     inner->apply(in, made);
     for (size_t i = 0, at = 1; i < made.size(); ++i)
@@ -228,8 +226,7 @@ struct WriteNode final : Node {
     if (!edges[0].node) return;
     Object old = Object::borrow(Py_None);
     if (made[window]) old = Object::own(wrap(tape_match(made[window], inner->results[0], *inner)));
-    Object r = Object::own(
-        PyObject_CallFunctionObjArgs(write.get(), g.get(), old.get(), base.get(), view.get(), nullptr));
+    Object r = Object::own(call_python_with(write.get(), g.get(), old.get(), base.get(), view.get()));
     out[0] = ref_of(r.get());
   }
 };

@@ -96,7 +96,7 @@ static PyObject* tensor_new(PyTypeObject* type, PyObject* args, PyObject* kw) {
     }
     Object module = Object::own(PyImport_ImportModule("thixo.tensor"));
     Object make = Object::own(PyObject_GetAttrString(module.get(), "construct"));
-    Object made = Object::own(PyObject_Call(make.get(), args, kw));
+    Object made = Object::own(call_python_tuple(make.get(), args, kw));
     if (type == tensor_type) return made.give();
     return wrap_as(type, alias(*tensor_of(made.get())));
   });
@@ -283,7 +283,7 @@ static PyObject* m_stride(PyObject* self, PyObject* const* args, Py_ssize_t n) {
     if (t.symbolic()) {  // row-major examples have row-major strides at any size
       if (!t.is_contiguous()) refuse_symbolic(t, "stride()");
       Object module = Object::own(PyImport_ImportModule("thixo.shape"));
-      Object all = Object::own(PyObject_CallMethod(module.get(), "contiguous_strides", "(O)", shape_tuple(t).get()));
+      Object all = Object::own(call_python_method(module.get(), "contiguous_strides", "(O)", shape_tuple(t).get()));
       return n ? Py_NewRef(PyTuple_GET_ITEM(all.get(), axis_of(t, args[0], "stride"))) : all.give();
     }
     if (!n) {
@@ -331,7 +331,7 @@ static PyObject* m_item(PyObject* self, PyObject*) {
 static PyObject* m_ndarray(PyObject* self, PyObject*) { return guarded([&] { return to_ndarray(ref_of(self)); }); }
 static PyObject* m_detach(PyObject* self, PyObject*) {
   return guarded([&] {
-    if (tensor_of(self)->symbolic()) return PyObject_CallOneArg(operator_named("detach"), self);
+    if (tensor_of(self)->symbolic()) return call_python_with(operator_named("detach"), self);
     return wrap(alias(*tensor_of(self)));
   });
 }

@@ -33,7 +33,7 @@ PyObject* call_binary(PyObject* op_object, PyObject* a, PyObject* b) {
   bool plain = op.params.size() >= 2 && op.kind != OpKind::Composite && is_tensor(a) &&
                (is_tensor(b) || PyFloat_CheckExact(b) || PyLong_CheckExact(b)) &&
                (op.params[1].kind == Kind::Operand || (op.params[1].kind == Kind::Tensor && is_tensor(b)));
-  if (!plain) return PyObject_Vectorcall(op_object, args, 2, nullptr);
+  if (!plain) return call_python(op_object, args, 2);
   PyObject* slots[kMaxParams];  // the caller holds its operands, and the operator its defaults
   slots[0] = a;
   slots[1] = b;
@@ -70,7 +70,7 @@ static PyObject* binary(PyObject* a, PyObject* b) {
 }
 template <Slot s>
 static PyObject* unary(PyObject* a) {
-  return guarded([&] { return PyObject_CallOneArg(slot_operator(s), a); });
+  return guarded([&] { return call_python_with(slot_operator(s), a); });
 }
 template <Slot s>
 static PyObject* power(PyObject* a, PyObject* b, PyObject*) {
@@ -136,7 +136,7 @@ static PyObject* iterate(PyObject* self) {
   return guarded([&]() -> PyObject* {
     Tensor& t = *tensor_of(self);
     if (t.ndim() == 0) raise(ErrorKind::Argument, "iter: a 0-d tensor cannot be iterated over");
-    Object rows = Object::own(PyObject_CallOneArg(operator_named("unbind"), self));
+    Object rows = Object::own(call_python_with(operator_named("unbind"), self));
     return PyObject_GetIter(rows.get());
   });
 }
