@@ -363,7 +363,12 @@ def test_the_environment_says_how_many_threads_there_are_at_first(environment, c
         timeout=120,
     )
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    assert done.stdout.split() == [str(count or usable), "300000"]
+    threads, length = map(int, done.stdout.split())
+    assert length == 300_000
+    if count is None:  # one for each processor, or fewer where a container has a share of them
+        assert 1 <= threads <= usable
+    else:
+        assert threads == count
 
 
 def test_threads_that_compute_at_once_get_the_same_results():

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "error.h"
+#include "processors.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #define THIXO_POSIX 1
@@ -37,7 +38,8 @@ inline void pause() {
 }
 
 // A worker that has nothing to do waits where it sees the next loop at once, for as long as programs usually take from
-// one to the next; at first for itself, then letting others have the processor between two looks.
+// one to the next; at first for itself, then letting others have the processor between two looks. Where there are more
+// threads than processors, or workers than threads that were asked for, that would only keep others from computing.
 constexpr int kSpins = 2000;   // some tens of microseconds, the cost of a sleep and a wake-up
 constexpr int kYields = 2000;  // about a millisecond if nobody else wants to run
 constexpr uint32_t kClosed = 1u << 31;
@@ -69,6 +71,7 @@ struct Pool {
 // in it until the process ends, and nothing joins them.
 std::atomic<Pool*> current_pool{nullptr};
 std::atomic<int> thread_count{0};  // 0: not chosen yet
+std::atomic<bool> crowded{false};  // they are more than processors
 std::atomic<int> callers{0};       // threads that are in a loop of their own now
 
 void run_own_share(Pool& pool) {
@@ -122,21 +125,28 @@ int this_processor() { return -1; }
 void leave_processor(int) {}
 #endif
 
-void work(Pool* pool) {
+// Any worker may take part in a loop, but only as many as there are to be wait for it awake.
+bool waits_awake(int number) {
+  return !crowded.load(std::memory_order_relaxed) && number < thread_count.load(std::memory_order_relaxed) - 1;
+}
+
+void work(Pool* pool, int number) {
   uint32_t seen = 0;
+  const auto waiting = [&] { return pool->generation.load(std::memory_order_acquire) == seen; };
   for (;;) {
-    for (int spins = 0; pool->generation.load(std::memory_order_acquire) == seen && spins < kSpins; ++spins) pause();
-    for (int turns = 0; pool->generation.load(std::memory_order_acquire) == seen && turns < kYields; ++turns)
-      std::this_thread::yield();
-    if (pool->generation.load(std::memory_order_acquire) == seen) {
+    if (waits_awake(number)) {
+      for (int spins = 0; waiting() && spins < kSpins; ++spins) pause();
+      for (int turns = 0; waiting() && turns < kYields; ++turns) std::this_thread::yield();
+    }
+    if (waiting()) {
       std::unique_lock lock(pool->sleep_mutex);
       ++pool->sleeping;
-      pool->wake.wait(lock, [&] { return pool->generation.load(std::memory_order_acquire) != seen; });
+      pool->wake.wait(lock, [&] { return !waiting(); });
       --pool->sleeping;
     }
     seen = pool->generation.load(std::memory_order_acquire);
     const int host = pool->host.load(std::memory_order_relaxed);
-    if (host >= 0 && host == this_processor()) leave_processor(host);
+    if (host >= 0 && host == this_processor() && !crowded.load(std::memory_order_relaxed)) leave_processor(host);
     if (enter(*pool)) {
       run_own_share(*pool);
       leave(*pool);
@@ -148,7 +158,7 @@ void work(Pool* pool) {
 void start_workers(Pool& pool, int wanted) {
   while (pool.workers < wanted) {
     try {
-      std::thread(work, &pool).detach();
+      std::thread(work, &pool, pool.workers).detach();
     } catch (const std::system_error&) {
       return;
     }
@@ -184,7 +194,8 @@ void run_serially(int64_t n, int64_t grain, ChunkBody body, void* context) {
 
 void wait_until_empty(Pool& pool) {
   uint32_t seen = pool.door.fetch_or(kClosed, std::memory_order_acq_rel) | kClosed;
-  for (int spins = 0; seen != kClosed && spins < kSpins; ++spins) {
+  const int most = crowded.load(std::memory_order_relaxed) ? 0 : kSpins;
+  for (int spins = 0; seen != kClosed && spins < most; ++spins) {
     pause();
     seen = pool.door.load(std::memory_order_acquire);
   }
@@ -195,13 +206,18 @@ void wait_until_empty(Pool& pool) {
   pool.caller_waits = false;
 }
 
-// Those that this process may run on.
-int usable_processors() {
-#if defined(__linux__)
-  cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-#endif
-  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+// Wakes as many as are missing: those that wait awake come by themselves.
+void call_workers(Pool& pool, int guests) {
+  int missing, sleeping;
+  {
+    const std::lock_guard lock(pool.sleep_mutex);
+    pool.generation.fetch_add(1, std::memory_order_release);
+    sleeping = pool.sleeping;
+    missing = std::min(sleeping, guests - (pool.workers - sleeping));
+  }
+  // Without the lock, which is the first thing that they ask for.
+  if (missing > 0 && missing == sleeping) return pool.wake.notify_all();
+  for (; missing > 0; --missing) pool.wake.notify_one();
 }
 
 // One more thread computes, while this lives.
@@ -218,7 +234,7 @@ struct Caller {
 int get_num_threads() {
   int count = thread_count.load(std::memory_order_relaxed);
   if (count == 0) {
-    const int found = usable_processors();
+    const int found = usable_processors();  // so many are not crowded
     int none = 0;
     thread_count.compare_exchange_strong(none, found);
     count = thread_count.load(std::memory_order_relaxed);
@@ -230,6 +246,7 @@ void set_num_threads(int count) {
   if (count < 1 || count > 4096) {
     fail(ErrorKind::Argument, "set_num_threads: got " + std::to_string(count) + "; needs 1 to 4096");
   }
+  crowded.store(count > usable_processors());
   thread_count.store(count);
 }
 
@@ -261,11 +278,7 @@ void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
   pool.host.store(this_processor(), std::memory_order_relaxed);
   pool.next.store(0, std::memory_order_relaxed);
   pool.door.store(0, std::memory_order_release);
-  {
-    const std::lock_guard lock(pool.sleep_mutex);
-    pool.generation.fetch_add(1, std::memory_order_release);
-    for (int i = std::min(guests, pool.sleeping); i > 0; --i) pool.wake.notify_one();
-  }
+  call_workers(pool, guests);
   run_own_share(pool);
   wait_until_empty(pool);
   if (pool.error) {

@@ -7,8 +7,9 @@
 
 namespace thixo {
 
-// Threads that work on one loop, the caller included. At first: one for each processor that the process may use.
-// Loops that several threads of a program run at once share them: each gets what the others leave, at least itself.
+// Threads that work on one loop, the caller included. At first: one for each processor that the process may use (see
+// processors.h). Loops that several threads of a program run at once share them: each gets what the others leave, at
+// least itself.
 int get_num_threads();
 void set_num_threads(int count);
 // Whether the calling thread is inside a parallel loop (a nested one runs inline).
