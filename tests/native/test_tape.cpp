@@ -116,12 +116,12 @@ struct Times final : GradHook {
 
 static void test_hooks() {
   Ref<Tensor> x = leaf(1), h = scale(x, 3);
-  h->autograd->grad_fn->hooks.push_back(Ref<GradHook>(new Times(10)));
+  h->grad_fn->hooks.push_back(Ref<GradHook>(new Times(10)));
   x->autograd->hooks.push_back(Ref<GradHook>(new Times(7)));
   Ref<GradHook> keeper = make<GradHook>();
   keeper->target = h.get();
-  h->autograd->retainer = keeper;
-  h->autograd->grad_fn->hooks.insert(h->autograd->grad_fn->hooks.begin(), keeper);
+  h->grad_state().retainer = keeper;
+  h->grad_fn->hooks.insert(h->grad_fn->hooks.begin(), keeper);
   backward(scale(h, 2));
   CHECK(value(h->autograd->grad) == 20 && value(x->autograd->grad) == 420);
   // the keeper outlives its tensor
@@ -146,10 +146,10 @@ static void test_leaves_that_die() {
 
 static void test_saved() {
   Ref<Tensor> x = leaf(2), y = scale(x, 3);
-  Node* node = y->autograd->grad_fn.get();
+  Node* node = y->grad_fn.get();
   Saved input = save_input(y), output = save_output(y, 0);
   CHECK(unpack(input, node) == y && unpack(output, node)->storage == y->storage);
-  CHECK(unpack(output, node)->autograd->grad_fn.get() == node);
+  CHECK(unpack(output, node)->grad_fn.get() == node);
   bump_version(*y, {});
   for (const Saved& s : {input, output}) {
     bool found = false;

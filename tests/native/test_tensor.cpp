@@ -139,7 +139,7 @@ static void test_long_chains() {
 static void test_alias() {
   Ref<Tensor> t = zeros({2, 2}, DType::C64);
   Ref<Tensor> other = alias(*t);
-  CHECK(other->storage == t->storage && !other->base && !other->autograd);
+  CHECK(other->storage == t->storage && !other->base && !other->grad_fn && !other->autograd);
   t = nullptr;
   CHECK(is_unique(other->storage.get()) && reinterpret_cast<float*>(other->data())[7] == 0.0f);
 }

@@ -142,8 +142,8 @@ PyObject* become(PyObject*, PyObject* args) {
     Ref<Tensor> from = other == Py_None ? Ref<Tensor>() : ref_of(other);
     t.value = from ? from->value : Ref<External>();
     Ref<Node> fn = from ? current_grad_fn(from) : Ref<Node>();
-    if (fn) set_history(*tensor_of(tensor), fn, from->autograd->output);
-    else if (t.autograd) t.autograd->grad_fn = nullptr;
+    if (fn) set_history(*tensor_of(tensor), fn, from->output);
+    else t.grad_fn = nullptr;
     Py_RETURN_NONE;
   });
 }
@@ -208,7 +208,7 @@ PyObject* look_like(PyObject*, PyObject* args) {
     t->offset = view->offset;
     t->numel = view->numel;
     t->value = view->value;
-    if (const Ref<Node>& fn = current_grad_fn(view)) set_history(*t, fn, view->autograd->output);
+    if (const Ref<Node>& fn = current_grad_fn(view)) set_history(*t, fn, view->output);
     return Py_NewRef(tensor);
   });
 }

@@ -165,7 +165,7 @@ PyObject* add_hook(PyObject*, PyObject* args) {
       if (fn) raise(ErrorKind::Autograd, "register_post_accumulate_grad_hook: only leaf tensors accumulate a gradient");
       t->grad_state().after_hooks.push_back(hook);
     } else if (fn) {
-      hook->output = t->autograd->output;
+      hook->output = t->output;
       fn->hooks.push_back(hook);
     } else {
       if (!t->requires_grad()) raise(ErrorKind::Autograd, "register_hook: this tensor does not require grad");
@@ -191,8 +191,8 @@ PyObject* remove_hook(PyObject*, PyObject* args) {
         }
       return false;
     };
-    bool done = t->autograd && (drop(t->autograd->hooks) || drop(t->autograd->after_hooks) ||
-                                (t->autograd->grad_fn && drop(t->autograd->grad_fn->hooks)));
+    bool done = (t->autograd && (drop(t->autograd->hooks) || drop(t->autograd->after_hooks))) ||
+                (t->grad_fn && drop(t->grad_fn->hooks));
     return PyBool_FromLong(done);
   });
 }
@@ -203,9 +203,9 @@ PyObject* retain_grad(PyObject*, PyObject* tensor) {
     Ref<Tensor> t = ref_of(tensor);
     const Ref<Node>& fn = current_grad_fn(t);
     if (!t->requires_grad()) raise(ErrorKind::Autograd, "retain_grad: this tensor does not require grad");
-    if (!fn || t->autograd->retains_grad) Py_RETURN_NONE;
+    if (!fn || t->grad_state().retains_grad) Py_RETURN_NONE;
     Ref<GradHook> hook = make<GradHook>();
-    hook->output = t->autograd->output;
+    hook->output = t->output;
     hook->target = t.get();
     t->autograd->retainer = hook;
     t->autograd->retains_grad = true;

@@ -211,7 +211,7 @@ bool differentiable_input(PyObject* o) {
 Ref<Tensor> before_write(const Ref<Tensor>& t) {
   if (t->symbolic()) return t;
   Ref<Tensor> old = contiguous_copy(*t, t->dtype);
-  if (const Ref<Node>& fn = current_grad_fn(t)) set_history(*old, fn, t->autograd->output);
+  if (const Ref<Node>& fn = current_grad_fn(t)) set_history(*old, fn, t->output);
   return old;
 }
 
@@ -274,7 +274,7 @@ Met survey(const Operator& op, PyObject* const* slots) {
     if (is_tensor(o)) {
       Tensor* t = tensor_of(o);
       met.symbols = met.symbols || t->symbolic();
-      met.tape = met.tape || (may_record && (t->autograd || t->base) && is_differentiable(t->dtype) && is_tracked(*t));
+      met.tape = met.tape || (may_record && (t->grad_fn || t->autograd || t->base) && is_differentiable(t->dtype) && is_tracked(*t));
     } else if (!PyLong_CheckExact(o) && o != Py_None) {
       // Lists of tensors, sizes that may be symbols: the longer way.
       return {meets_symbols(op, slots), wants_tape(op, slots)};

@@ -65,10 +65,9 @@ static int traverse(PyObject* self, visitproc visit, void* arg) {
   Tensor* t = o->tensor;
   if (!t || !is_unique(t)) return 0;
   if (t->value && is_unique(t->value.get())) Py_VISIT(static_cast<PyExternal*>(t->value.get())->object);
-  if (!t->autograd) return 0;
-  int status = visit_hooks(t->autograd->hooks, visit, arg);
-  if (!status) status = visit_hooks(t->autograd->after_hooks, visit, arg);
-  Node* fn = t->autograd->grad_fn.get();
+  int status = t->autograd ? visit_hooks(t->autograd->hooks, visit, arg) : 0;
+  if (t->autograd && !status) status = visit_hooks(t->autograd->after_hooks, visit, arg);
+  Node* fn = t->grad_fn.get();
   return !status && fn && is_unique(fn) ? visit_tape(fn, visit, arg) : status;
 }
 
@@ -76,12 +75,13 @@ static int clear(PyObject* self) {
   auto* o = reinterpret_cast<TensorObject*>(self);
   Py_CLEAR(o->dict);
   Tensor* t = o->tensor;
-  if (t && t->autograd && is_unique(t)) {
+  if (!t || !is_unique(t)) return 0;
+  Ref<Node> fn = std::move(t->grad_fn);
+  if (t->autograd) {
     auto hooks = std::move(t->autograd->hooks);
     auto after = std::move(t->autograd->after_hooks);
     t->autograd->hooks.clear();
     t->autograd->after_hooks.clear();
-    Ref<Node> fn = std::move(t->autograd->grad_fn);
   }
   return 0;
 }
@@ -120,7 +120,7 @@ static void set_requires_grad(Tensor& t, bool value) {
   if (!t.is_leaf()) {
     if (value) return;
     raise(ErrorKind::Autograd, "requires_grad can only be switched off on leaf tensors; this one is the result of " +
-                                   t.autograd->grad_fn->name() + "; use detach()");
+                                   t.grad_fn->name() + "; use detach()");
   }
   if (value && !is_differentiable(t.dtype))
     raise(ErrorKind::DType, std::string("only floating-point and complex tensors can require grad, this is ") + describe(t));
@@ -146,7 +146,7 @@ static PyObject* get_grad(PyObject* self, void*) {
   return guarded([&]() -> PyObject* {
     Tensor* t = tensor_of(self);
     if (!t->autograd || !t->autograd->grad) {
-      if (t->autograd && t->autograd->grad_fn && !t->autograd->retains_grad)
+      if (t->grad_fn && !(t->autograd && t->autograd->retains_grad))
         PyErr_WarnEx(PyExc_UserWarning,
                      ".grad of a tensor that is not a leaf is None after backward; call retain_grad() on it first", 1);
       if (PyErr_Occurred()) throw PythonError();
@@ -219,7 +219,7 @@ static PyObject* get_base(PyObject* self, void*) {
 }
 static PyObject* get_output_nr(PyObject* self, void*) {
   Tensor* t = tensor_of(self);
-  return PyLong_FromUnsignedLong(t->autograd ? t->autograd->output : 0);
+  return PyLong_FromUnsignedLong(t->output);
 }
 static PyObject* get_retains_grad(PyObject* self, void*) {
   Tensor* t = tensor_of(self);
@@ -339,10 +339,8 @@ static PyObject* m_detach_(PyObject* self, PyObject*) {
   return guarded([&] {
     Tensor& t = *tensor_of(self);
     if (t.base) raise(ErrorKind::Autograd, "detach_: views cannot be detached in place; use detach()");
-    if (t.autograd) {
-      t.autograd->grad_fn = nullptr;
-      t.autograd->requires_grad = false;
-    }
+    t.grad_fn = nullptr;
+    if (t.autograd) t.autograd->requires_grad = false;
     return Py_NewRef(self);
   });
 }

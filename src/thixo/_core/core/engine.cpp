@@ -68,7 +68,7 @@ struct Nested {
 
 // Whether nobody else can see a gradient: no other tensor, no other view, no memory from outside the core.
 bool is_ours(const Ref<Tensor>& t) {
-  return is_unique(t.get()) && !t->wrapper && !t->autograd && t->storage && is_unique(t->storage.get()) &&
+  return is_unique(t.get()) && !t->wrapper && !t->grad_fn && !t->autograd && t->storage && is_unique(t->storage.get()) &&
          !t->storage->context && t->is_contiguous();
 }
 

@@ -12,6 +12,8 @@ uint64_t Node::next_sequence = 1;
 
 Node::~Node() = default;
 
+Ref<Tensor> Node::part_of(const Ref<Tensor>& whole) { return whole; }
+
 // Deleting a node drops its edges, which may delete the nodes before it, and so on down the tape. A chain of
 // dead nodes in place of recursion keeps the stack flat.
 void Node::destroy() {
@@ -69,8 +71,7 @@ Saved save_input(const Ref<Tensor>& t) {
     fail(ErrorKind::Autograd,
          "a tensor made in inference_mode cannot be kept for backward; make it outside of inference_mode, "
          "or clone it there");
-  bool recorded = t->autograd && t->autograd->grad_fn;
-  return {t, t->storage ? t->storage->version : 0, recorded ? Saved::kRecorded : Saved::kConstant};
+  return {t, t->storage ? t->storage->version : 0, t->grad_fn ? Saved::kRecorded : Saved::kConstant};
 }
 
 Saved save_output(const Ref<Tensor>& t, int output) {
@@ -122,33 +123,32 @@ bool is_tracked(const Tensor& t) {
 }
 
 void set_history(Tensor& t, Ref<Node> node, uint32_t output) {
-  Autograd& state = t.grad_state();
-  if (state.retainer && state.grad_fn && state.grad_fn.get() != node.get()) {
+  if (t.autograd && t.autograd->retainer && t.grad_fn && t.grad_fn.get() != node.get()) {
     // retain_grad() keeps the gradient of the newest value.
-    auto& hooks = state.grad_fn->hooks;
-    hooks.erase(std::remove(hooks.begin(), hooks.end(), state.retainer), hooks.end());
-    state.retainer->output = output;
-    node->hooks.push_back(state.retainer);
+    const Ref<GradHook>& retainer = t.autograd->retainer;
+    auto& hooks = t.grad_fn->hooks;
+    hooks.erase(std::remove(hooks.begin(), hooks.end(), retainer), hooks.end());
+    retainer->output = output;
+    node->hooks.push_back(retainer);
   }
-  state.grad_fn = std::move(node);
-  state.output = output;
+  t.grad_fn = std::move(node);
+  t.output = output;
   t.view_version = t.storage ? t.storage->version : 0;
 }
 
 const Ref<Node>& current_grad_fn(const Ref<Tensor>& t) {
-  static const Ref<Node> none;
   // A view whose memory was written since looks at its base again.
   if (t->base && t->storage && t->view_version != t->storage->version && !t->hidden_writes &&
       !t->untracked_view) {
     if (t->base->requires_grad()) set_history(*t, view_nodes.window(t->base, *t), 0);
     else t->view_version = t->storage->version;
   }
-  return t->autograd ? t->autograd->grad_fn : none;
+  return t->grad_fn;
 }
 
 Edge find_edge(const Ref<Tensor>& t) {
   const Ref<Node>& fn = current_grad_fn(t);
-  if (fn) return {fn, t->autograd->output};
+  if (fn) return {fn, t->output};
   if (!t->autograd || !t->autograd->requires_grad) return {};
   if (!t->autograd->accumulator) t->autograd->accumulator = make<AccumulateGrad>(*t);
   return {t->autograd->accumulator, 0};

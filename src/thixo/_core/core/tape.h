@@ -1,60 +1,9 @@
-// The tape: nodes that know how to turn gradients of results into gradients of inputs.
+// The tape: what nodes keep, how tensors get their place on it, and what it needs from operators.
 #pragma once
 #include <vector>
-#include "small_vector.h"
 #include "tensor.h"
 
 namespace thixo {
-
-struct Edge {
-  Ref<Node> node;      // null: this input needs no gradient
-  uint32_t input = 0;  // which of that node's results the gradient belongs to
-};
-
-// What is known of a forward result: the gradient that arrives for it is made to match.
-struct ResultType {
-  DType dtype = DType::F32;
-  Dims sizes;
-  Ref<External> value;  // symbolic results carry their type here
-};
-
-// A function on one gradient: a user's hook, or the keeper of a non-leaf's .grad.
-struct GradHook : Counted {
-  uint32_t output = 0;       // of which result of its node
-  Tensor* target = nullptr;  // retain_grad: where to keep it; cleared by the tensor when it dies
-  virtual Ref<Tensor> call(const Ref<Tensor>& grad);
-};
-
-// The tape belongs to whoever holds one lock (Python's, in the binding): kernels run without it, and they know
-// nothing of nodes. So nodes are counted without atomic instructions, of which an operation would need six.
-struct Node : Counted {
-  static constexpr bool kShared = false;
-  union {
-    void* wrapper = nullptr;  // the Python object, not owned; null when there is none
-    Node* next_dead;          // while it waits to be deleted: it has no Python object then
-  };
-  uint64_t sequence;  // creation order; backward runs the newest first
-  SmallVector<Edge, 2> edges;
-  SmallVector<ResultType, 1> results;
-  Source source;
-  std::vector<Ref<GradHook>> hooks;  // run on the gradients of results before apply
-  Ref<External> node_hooks;          // the binding's hooks around apply
-  static uint64_t next_sequence;
-
-  Node() : sequence(next_sequence++) {}
-  ~Node() override;
-  void destroy() override;  // iterative: a tape may be a million nodes deep
-
-  // gradients[i] belongs to results[i] and may be null. Fills one gradient (or null) for each edge.
-  virtual void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) = 0;
-  virtual std::string name() const = 0;
-  virtual void release_saved() {}  // drop what was kept for backward
-
-  // For a result that is a part of the one input (a slice of it): which part of a gradient of the input is its
-  // gradient's. The engine adds there in place, so that many parts of one tensor cost no more than the tensor.
-  virtual bool is_part() const { return false; }
-  virtual Ref<Tensor> part_of(const Ref<Tensor>& whole) { return whole; }
-};
 
 // Adds to a leaf's .grad. The leaf owns it; when the leaf dies nobody can see its gradient any more, and the
 // node does nothing.
@@ -106,11 +55,9 @@ bool is_tracked(const Tensor& t);  // it requires a gradient, by itself or as a 
 Edge find_edge(const Ref<Tensor>& t);
 inline Edge gradient_edge(Tensor& t) {
   if (t.base) return find_edge(Ref<Tensor>(&t));
-  if (!t.autograd) return {};
-  const Autograd& state = *t.autograd;
-  if (state.grad_fn) return {state.grad_fn, state.output};
-  if (!state.requires_grad) return {};
-  return state.accumulator ? Edge{state.accumulator, 0} : find_edge(Ref<Tensor>(&t));
+  if (t.grad_fn) return {t.grad_fn, t.output};
+  if (!t.autograd || !t.autograd->requires_grad) return {};
+  return t.autograd->accumulator ? Edge{t.autograd->accumulator, 0} : find_edge(Ref<Tensor>(&t));
 }
 inline ResultType result_type(const Tensor& t) { return {t.dtype, t.sizes, t.value}; }
 // Makes t the given result of node.

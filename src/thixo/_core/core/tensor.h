@@ -9,15 +9,10 @@
 #include "dims.h"
 #include "dtype.h"
 #include "error.h"
+#include "node.h"
 #include "source.h"
 
 namespace thixo {
-
-struct Node;
-struct GradHook;
-
-// Something the core carries but does not understand (a Python object).
-struct External : Counted {};
 
 // Bytes, who gives them back, and how often they were written.
 struct Storage : Counted {
@@ -47,9 +42,11 @@ struct Tensor : Counted {
   bool hidden_writes = false;  // made by `.data`: its writes are not counted
   bool untracked_view = false;  // a view made where gradients were off
   uint32_t view_version = 0;   // storage version at which a view's grad_fn was made
+  uint32_t output = 0;         // which result of grad_fn it is
   Dims sizes;
   Dims strides;           // in elements
   Ref<Tensor> base;       // what this is a view of; the root, never a view itself
+  Ref<Node> grad_fn;      // the node that made it, if it was recorded
   Autograd* autograd = nullptr;
   Ref<External> value;    // a symbolic tensor's graph value
   void* wrapper = nullptr;  // the Python object, not owned; null when there is none
@@ -77,7 +74,7 @@ struct Tensor : Counted {
   Autograd& make_grad_state();
 };
 
-// What only tensors with a gradient need.
+// What only leaves that require a gradient, and others whose gradient is kept, need.
 struct Autograd {
   static void* operator new(size_t bytes);
   static void operator delete(void* p);
@@ -85,8 +82,6 @@ struct Autograd {
 
   bool requires_grad = false;  // for leaves; others require one because they have a grad_fn
   bool retains_grad = false;
-  uint32_t output = 0;         // which result of grad_fn
-  Ref<Node> grad_fn;
   Ref<Tensor> grad;
   Ref<Node> accumulator;  // leaf: the node that adds to grad
   std::vector<Ref<GradHook>> hooks;        // leaf: run on the gradient before it is added
@@ -94,8 +89,8 @@ struct Autograd {
   Ref<GradHook> retainer;                  // non-leaf with retain_grad
 };
 
-inline bool Tensor::requires_grad() const { return autograd && (autograd->requires_grad || autograd->grad_fn); }
-inline bool Tensor::is_leaf() const { return !autograd || !autograd->grad_fn; }
+inline bool Tensor::requires_grad() const { return grad_fn || (autograd && autograd->requires_grad); }
+inline bool Tensor::is_leaf() const { return !grad_fn; }
 
 // ---- making tensors
 Dims contiguous_strides(const Dims& sizes);
