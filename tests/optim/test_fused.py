@@ -23,6 +23,16 @@ CASES = [
     ("Adagrad", {"lr": 0.01, "weight_decay": 0.1, "initial_accumulator_value": 0.3}),
     ("Adadelta", {}),
     ("Adadelta", {"weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {"lr": 0.01}),
+    ("NAdam", {"lr": 0.01, "weight_decay": 0.1, "maximize": True}),
+    ("NAdam", {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("RAdam", {"lr": 0.01}),
+    ("RAdam", {"lr": 0.01, "betas": (0.9, 0.7), "weight_decay": 0.1, "maximize": True}),
+    ("RAdam", {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("Rprop", {"lr": 0.01, "step_sizes": (0.008, 0.013)}),
+    ("Rprop", {"lr": 0.01, "maximize": True}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.1, "t0": 1}),
+    ("ASGD", {"lr": 0.1, "weight_decay": 0.1, "maximize": True}),
 ]
 SHAPES = [(3, 5), (), (17,), (0, 4), (70_001,)]
 

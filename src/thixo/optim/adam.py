@@ -17,6 +17,7 @@ from thixo.optim.optimizer import (
     no_gradient_of_steps,
     number,
     real,
+    same_number,
     same_step,
     with_decay,
     zeros,
@@ -230,16 +231,49 @@ class NAdam(Optimizer):
             },
         )  # fmt: skip
 
+    def _start(self, param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = new_count()
+        state["mu_product"] = tx.tensor(1.0, dtype=tx.float32)
+        zeros(state, param, "exp_avg", "exp_avg_sq")
+
+    def _momenta(self, group: dict[str, Any], step: Any) -> tuple[Any, Any]:
+        """Of this step and of the next."""
+        beta1, decay = group["betas"][0], group["momentum_decay"]
+        now = beta1 * (1 - 0.5 * 0.96 ** (step * decay))
+        return now, beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * decay))
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        for param, _, state in ready:
+            if not state:
+                self._start(param, state)
+        step, product = same_step(ready), same_number(ready, "mu_product")
+        if step is None or product is None:
+            return ready
+        step += 1
+        now, next_one = self._momenta(group, step)
+        product = number(ready[0][2]["mu_product"] * now)  # rounded as the state is
+        beta1, beta2 = group["betas"]
+        lr, decay, decoupled = group["lr"], group["weight_decay"], group["decoupled_weight_decay"]
+        numbers = (
+            -1 if group["maximize"] else 1, 1 - lr * decay if decoupled else decay,
+            1 - beta1, beta2, 1 - beta2, 1 / (1 - beta2**step), group["eps"],
+            lr * (1 - now) / (1 - product), lr * next_one / (1 - product * next_one),
+        )  # fmt: skip
+        kernel, names = fused.nadam(bool(decay), decoupled), ("exp_avg", "exp_avg_sq")
+        if not in_one_kernel(ready, kernel, names, numbers):
+            return ready
+        for _, _, state in ready:
+            state["mu_product"].fill_(product)
+        return []
+
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            state["step"] = new_count()
-            state["mu_product"] = tx.tensor(1.0, dtype=tx.float32)
-            zeros(state, param, "exp_avg", "exp_avg_sq")
+            self._start(param, state)
         step = counted(state)
         beta1, beta2 = group["betas"]
-        lr, decay = group["lr"], group["momentum_decay"]
+        lr = group["lr"]
         if group["decoupled_weight_decay"]:
             if group["weight_decay"]:
                 param.mul_(1 - lr * group["weight_decay"])
@@ -249,8 +283,7 @@ class NAdam(Optimizer):
         mean, square = real(state["exp_avg"]), real(state["exp_avg_sq"])
         mean.lerp_(g, 1 - beta1)
         square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
-        now = beta1 * (1 - 0.5 * 0.96 ** (step * decay))
-        next_one = beta1 * (1 - 0.5 * 0.96 ** ((step + 1) * decay))
+        now, next_one = self._momenta(group, step)
         product = number(state["mu_product"].mul_(now))
         denominator = (square / (1 - beta2**step)).sqrt_().add_(group["eps"])
         p.sub_(g / denominator * (lr * (1 - now) / (1 - product)))
@@ -290,12 +323,42 @@ class RAdam(Optimizer):
             },
         )  # fmt: skip
 
+    def _start(self, param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = new_count()
+        zeros(state, param, "exp_avg", "exp_avg_sq")
+
+    def _rectification(self, beta2: float, step: Any) -> tuple[Any, Any]:
+        """The length of the average that the variance is from, and the square of the step's factor."""
+        rest, most = 1 - beta2**step, 2 / (1 - beta2) - 1
+        length = most - 2 * step * beta2**step / rest
+        ratio = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
+        return length, ratio * rest
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        for param, _, state in ready:
+            if not state:
+                self._start(param, state)
+        step = same_step(ready)
+        if step is None:
+            return ready
+        step += 1
+        beta1, beta2 = group["betas"]
+        lr, decay, decoupled = group["lr"], group["weight_decay"], group["decoupled_weight_decay"]
+        length, factor = self._rectification(beta2, step)
+        rectified = length > 5
+        rate = lr / (1 - beta1**step) * (factor**0.5 if rectified else 1)
+        numbers = (
+            -1 if group["maximize"] else 1, rate, 1 - lr * decay if decoupled else decay,
+            1 - beta1, beta2, 1 - beta2, group["eps"],
+        )  # fmt: skip
+        kernel = fused.radam(bool(decay), decoupled, rectified)
+        return [] if in_one_kernel(ready, kernel, ("exp_avg", "exp_avg_sq"), numbers) else ready
+
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            state["step"] = new_count()
-            zeros(state, param, "exp_avg", "exp_avg_sq")
+            self._start(param, state)
         step = counted(state)
         beta1, beta2 = group["betas"]
         lr = group["lr"]
@@ -308,15 +371,12 @@ class RAdam(Optimizer):
         mean, square = real(state["exp_avg"]), real(state["exp_avg_sq"])
         mean.lerp_(g, 1 - beta1)
         square.mul_(beta2).addcmul_(g, g, value=1 - beta2)
-        rest = 1 - beta2**step
-        most = 2 / (1 - beta2) - 1
-        length = most - 2 * step * beta2**step / rest  # of the average that the variance is from
+        length, factor = self._rectification(beta2, step)
         plain = mean / (1 - beta1**step) * lr
-        ratio = (length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)
         if isinstance(length, Tensor):  # while tracing both are computed
-            scaled = plain * (tx.clamp(ratio, min=0) * rest).sqrt() / (square.sqrt() + group["eps"])
+            scaled = plain * tx.clamp(factor, min=0).sqrt() / (square.sqrt() + group["eps"])
             p.sub_(tx.where(length > 5, scaled, plain))
         elif length > 5:
-            p.sub_(plain * (ratio * rest) ** 0.5 / (square.sqrt() + group["eps"]))
+            p.sub_(plain * factor**0.5 / (square.sqrt() + group["eps"]))
         else:
             p.sub_(plain)

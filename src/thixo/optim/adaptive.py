@@ -16,6 +16,7 @@ from thixo.optim.optimizer import (
     no_gradient_of_steps,
     number,
     real,
+    same_number,
     same_step,
     with_decay,
     zeros,
@@ -250,14 +251,26 @@ class Rprop(Optimizer):
             },
         )  # fmt: skip
 
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        lr = complex(group["lr"], group["lr"]) if param.dtype.is_complex else group["lr"]
+        state["step"] = new_count()
+        zeros(state, param, "prev")
+        state["step_size"] = tx.full_like(param, lr)
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        for param, _, state in ready:
+            if not state:
+                self._start(group, param, state)
+        if same_step(ready) is None:
+            return ready
+        numbers = (-1 if group["maximize"] else 1, *group["etas"], *group["step_sizes"])
+        return [] if in_one_kernel(ready, fused.rprop, ("prev", "step_size"), numbers) else ready
+
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            lr = complex(group["lr"], group["lr"]) if param.dtype.is_complex else group["lr"]
-            state["step"] = new_count()
-            zeros(state, param, "prev")
-            state["step_size"] = tx.full_like(param, lr)
+            self._start(group, param, state)
         counted(state)
         shorter, longer = group["etas"]
         least, most = group["step_sizes"]
@@ -297,21 +310,43 @@ class ASGD(Optimizer):
             },
         )  # fmt: skip
 
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        state["step"] = new_count()
+        state["eta"] = tx.tensor(float(group["lr"]))
+        state["mu"] = tx.tensor(1.0)
+        zeros(state, param, "ax")
+
+    def _go_on(self, group: dict[str, Any], state: dict[str, Any], step: Any) -> None:
+        """The rate and the average's share of the next step."""
+        lr = group["lr"]
+        state["eta"].fill_(lr / (1 + group["lambd"] * lr * step) ** group["alpha"])
+        late = step - group["t0"]
+        late = tx.clamp(late, min=1) if isinstance(late, Tensor) else max(1, late)
+        state["mu"].fill_(1 / late)
+
+    def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
+        for param, _, state in ready:
+            if not state:
+                self._start(group, param, state)
+        step, eta, share = (same_number(ready, name) for name in ("step", "eta", "mu"))
+        if step is None or eta is None or share is None:
+            return ready
+        decay = group["weight_decay"]
+        numbers = (-1 if group["maximize"] else 1, decay, 1 - group["lambd"] * eta, eta, share)
+        if not in_one_kernel(ready, fused.asgd(bool(decay)), ("ax",), numbers):
+            return ready
+        for _, _, state in ready:
+            self._go_on(group, state, step + 1)
+        return []
+
     def _update(
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
-        lr = group["lr"]
         if not state:
-            state["step"] = new_count()
-            state["eta"] = tx.tensor(float(lr))
-            state["mu"] = tx.tensor(1.0)
-            zeros(state, param, "ax")
+            self._start(group, param, state)
         step = counted(state)
         grad = with_decay(group, param, grad)
         eta, average = number(state["eta"]), state["ax"]
         param.mul_(1 - group["lambd"] * eta).sub_(grad * eta)
         average.add_((param - average) * number(state["mu"]))
-        state["eta"].fill_(lr / (1 + group["lambd"] * lr * step) ** group["alpha"])
-        late = step - group["t0"]
-        late = tx.clamp(late, min=1) if isinstance(late, Tensor) else max(1, late)
-        state["mu"].fill_(1 / late)
+        self._go_on(group, state, step)

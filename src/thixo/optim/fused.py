@@ -69,6 +69,13 @@ def _pulled(p: Any, g: Any, decay: Any, decays: bool) -> Any:
     return g + p * decay if decays else g
 
 
+def _decayed(p: Any, g: Any, decay: Any, decays: bool, decoupled: bool) -> tuple[Any, Any]:
+    """Parameter and gradient after the weights' decay, which is in one of them."""
+    if decays and decoupled:
+        return p * decay, g
+    return p, _pulled(p, g, decay, decays)
+
+
 @functools.cache
 def sgd(decays: bool, momentum: bool, nesterov: bool) -> Step:
     """Tensors: parameter, gradient, buffer. Numbers: sign, rate, decay, momentum, share of the gradient."""
@@ -96,9 +103,7 @@ def adam(decays: bool, decoupled: bool, amsgrad: bool) -> Step:
     def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
         p, g, mean, square, *largest = tensors
         sign, rate, decay, fresh, beta2, fresh2, scale, eps = numbers
-        g = g * sign
-        if decays:
-            p, g = (p * decay, g) if decoupled else (p, g + p * decay)
+        p, g = _decayed(p, g * sign, decay, decays, decoupled)
         mean = mean + (g - mean) * fresh
         square = square * beta2 + g * g * fresh2
         limit = k.maximum(largest[0], square) if amsgrad else square
@@ -171,5 +176,66 @@ def adamax(decays: bool) -> Step:
         mean = mean + (g - mean) * fresh
         largest = k.maximum(largest * beta2, k.abs(g) + eps)
         return [p - mean / largest * rate, mean, largest]
+
+    return step
+
+
+@functools.cache
+def nadam(decays: bool, decoupled: bool) -> Step:
+    """Tensors: parameter, gradient, mean, square.
+
+    Numbers: sign, decay (or what is left), the averages', the square's scale, eps, rates of gradient and mean.
+    """
+
+    def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+        p, g, mean, square = tensors
+        sign, decay, fresh, beta2, fresh2, scale, eps, rate, rate_of_mean = numbers
+        p, g = _decayed(p, g * sign, decay, decays, decoupled)
+        mean = mean + (g - mean) * fresh
+        square = square * beta2 + g * g * fresh2
+        root = k.sqrt(square * scale) + eps
+        return [p - g / root * rate - mean / root * rate_of_mean, mean, square]
+
+    return step
+
+
+@functools.cache
+def radam(decays: bool, decoupled: bool, rectified: bool) -> Step:
+    """Tensors: parameter, gradient, mean, square. Numbers: as RAdam computes them."""
+
+    def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+        p, g, mean, square = tensors
+        sign, rate, decay, fresh, beta2, fresh2, eps = numbers
+        p, g = _decayed(p, g * sign, decay, decays, decoupled)
+        mean = mean + (g - mean) * fresh
+        square = square * beta2 + g * g * fresh2
+        move = mean * rate
+        return [p - (move / (k.sqrt(square) + eps) if rectified else move), mean, square]
+
+    return step
+
+
+def rprop(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+    """Tensors: parameter, gradient, the one before, size of steps. Numbers: sign, factors and bounds of sizes."""
+    p, g, before, size = tensors
+    sign, shorter, longer, least, most = numbers
+    g = g * sign
+    agree = g * before
+    size = k.where(agree > 0, size * longer, k.where(agree < 0, size * shorter, size))
+    size = k.minimum(k.maximum(size, least), most)
+    g = k.where(agree < 0, 0.0, g)
+    return [p - k.sign(g) * size, g, size]
+
+
+@functools.cache
+def asgd(decays: bool) -> Step:
+    """Tensors: parameter, gradient, average. Numbers: sign, decay, what is left of the parameter, rate, share."""
+
+    def step(k: Any, tensors: list[Any], numbers: list[Any]) -> list[Any]:
+        p, g, average = tensors
+        sign, decay, left, rate, share = numbers
+        g = _pulled(p, g * sign, decay, decays)
+        p = p * left - g * rate
+        return [p, average + (p - average) * share]
 
     return step

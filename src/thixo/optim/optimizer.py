@@ -320,9 +320,14 @@ def zeros(state: dict[str, Any], param: Tensor, *names: str) -> None:
 
 def same_step(ready: list[Step]) -> Any:
     """How often these parameters have been updated, if all as often; else None. Their state must have begun."""
-    steps = {number(state["step"]) for _, _, state in ready}
-    step = steps.pop() if len(steps) == 1 else None
-    return None if isinstance(step, Tensor) else step
+    return same_number(ready, "step")
+
+
+def same_number(ready: list[Step], name: str) -> Any:
+    """The number of this name in the states of these parameters, if all have the same; else None."""
+    found = {number(state[name]) for _, _, state in ready}
+    value = found.pop() if len(found) == 1 else None
+    return None if isinstance(value, Tensor) else value
 
 
 def in_one_kernel(
