@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import thixo as tx
+from thixo.capture.trace import Trace
+from thixo.graph import Interpreter, Type
 from thixo.nn import functional as F
 from thixo.ops.attention_core import shares
 
@@ -117,15 +119,34 @@ def test_attention_in_other_dtypes(dtype, error):
         assert (a.to(tx.float64) - b).abs().max() <= error * b.abs().max()
 
 
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("sizes", [(5, 1, 3, 2), (70, 131, 33, 40), (300, 1100, 8, 65)])
+def test_bfloat16_is_attention_of_the_same_numbers(sizes, masked, is_causal):
+    queries, keys, size, width = sizes
+    shapes = [(2, queries, size), (2, keys, size), (2, keys, width)]
+    half = [drawn(s, tx.bfloat16, seed=i, grad=False) for i, s in enumerate(shapes)]
+    wide = [x.to(tx.float64) for x in half]
+    mask = None
+    if masked:
+        mask = tx.tensor(np.random.default_rng(1).random((queries, keys)) < 0.6)
+        mask[1] = False
+    ours = F.scaled_dot_product_attention(*half, mask, is_causal=is_causal)
+    theirs = composed(*wide, mask, is_causal)
+    assert ours.dtype is tx.bfloat16
+    assert (ours.to(tx.float64) - theirs).abs().max() <= 0.02 * theirs.abs().max()
+
+
+@pytest.mark.parametrize("dtype", [tx.float32, tx.bfloat16])
 @pytest.mark.parametrize("lead", [(), (5,)])
-def test_attention_gives_the_same_bits_on_any_number_of_threads(lead):
-    leaves = [drawn((*lead, 530, 21), tx.float32, seed=i) for i in range(3)]
+def test_attention_gives_the_same_bits_on_any_number_of_threads(lead, dtype):
+    leaves = [drawn((*lead, 530, 21), dtype, seed=i) for i in range(3)]
     before, found = tx.get_num_threads(), []
     try:
         for count in (1, 2, 3, 7):
             tx.set_num_threads(count)
             made = gradients(F.scaled_dot_product_attention, leaves)
-            found.append([t.detach().numpy() for t in made])
+            found.append([t.detach().to(tx.float32).numpy() for t in made])
     finally:
         tx.set_num_threads(before)
     for other in found[1:]:
@@ -145,3 +166,16 @@ def test_second_gradient_of_attention():
     assert tx.autograd.gradgradcheck(
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), leaves
     )
+
+
+def test_a_graph_of_gradients_has_gradients():
+    leaves = [drawn((2, 3, 4), seed=i) for i in range(4)]
+    with Trace("gradients") as trace:
+        types = [Type(t.dtype, tuple(t.shape)) for t in leaves]
+        *inputs, g = (trace.input(f"x{i}", t, requires_grad=True) for i, t in enumerate(types))
+        y = F.scaled_dot_product_attention(*inputs, is_causal=True)
+        for made in tx.autograd.grad(y, inputs, g, create_graph=True):
+            trace.output(made)
+    graph = trace.finish()
+    assert "attention_backward" in str(graph)
+    assert tx.autograd.gradcheck(lambda *x: tuple(Interpreter(graph).run(*x)), tuple(leaves))

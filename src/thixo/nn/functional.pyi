@@ -49,7 +49,7 @@ def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inpla
     """Dropout that keeps mean and variance of self-normalising networks (with selu)."""
 def attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, is_causal: _bool = False, scale: _float = 1.0, *, out: tuple[Tensor, ...] | None = None) -> _YLogsumexp:
     """softmax(query @ key.T * scale + mask) @ value, and the logarithm of the sum of each query's exponentials."""
-def attention_backward(g: Tensor, query: Tensor, key: Tensor, value: Tensor, y: Tensor, logsumexp: Tensor, attn_mask: Tensor | None = None, is_causal: _bool = False, scale: _float = 1.0, *, out: tuple[Tensor, ...] | None = None) -> _G_queryG_keyG_value:
+def attention_backward(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, y: Tensor | None = None, logsumexp: Tensor | None = None, attn_mask: Tensor | None = None, is_causal: _bool = False, scale: _float = 1.0, *, out: tuple[Tensor, ...] | None = None) -> _G_queryG_keyG_value:
     """The gradients of `attention` in its query, key and value."""
 def avg_pool1d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, ceil_mode: _bool = False, count_include_pad: _bool = True, *, out: Tensor | None = None) -> Tensor:
     """The average of each window of a signal."""

@@ -1,14 +1,13 @@
 """Attention as an operator: what `scaled_dot_product_attention` runs where nothing is dropped.
 
 Its native kernel keeps no matrix of scores; the gradient computes them again, block by block, from the logsumexp of
-each query. With a graph of gradients the rule is written in public operators, so that it can be differentiated again.
+each query. The gradient of the gradient is written in public operators.
 """
 
 from typing import Any
 
 import numpy as np
 
-from thixo import _core
 from thixo.dtype import FLOATS, float32, float64
 from thixo.dtype import bool as bool_
 from thixo.errors import DTypeError, ShapeError, describe
@@ -121,14 +120,15 @@ class Attention(Op):
         return y, logsumexp
 
     def vjp(g_y, query, key, value, attn_mask, y, logsumexp, is_causal, scale, needs):
-        if not _core.is_grad_enabled() and not needs[3]:
+        if not needs[3]:
             made = tx.nn.functional.attention_backward(
                 g_y, query, key, value, y, logsumexp, attn_mask, is_causal, scale
             )
             return (*made, None)
-        weights = shares(query, key, attn_mask, is_causal, scale)
+        slopes = tx.matmul(g_y, value.mT)
+        weights = shares(query, key, attn_mask, is_causal, scale).expand(slopes.shape)
         g_value = tx.matmul(weights.mT, g_y)
-        g_scores = tx.softmax_gradient(tx.matmul(g_y, value.mT), weights, -1)
+        g_scores = tx.softmax_gradient(slopes, weights, -1)
         g_query = tx.matmul(g_scores, key) * scale
         g_key = tx.matmul(g_scores.mT, query) * scale
         return g_query, g_key, g_value, g_scores if needs[3] else None
@@ -176,6 +176,9 @@ class Attention(Op):
 class AttentionBackward(Op):
     """The gradients of `attention` in its query, key and value.
 
+    Its results, where they are known, save the way there. They follow from the other arguments, and so have no
+    gradients of their own.
+
     >>> q, v = tx.zeros(2, 4), tx.ones(2, 1)
     >>> y, logsumexp = tx.nn.functional.attention(q, q, v)
     >>> tx.nn.functional.attention_backward(tx.ones(2, 1), q, q, v, y, logsumexp)[2]
@@ -184,47 +187,66 @@ class AttentionBackward(Op):
     """
 
     signature = (
-        "attention_backward(g, query, key, value, y, logsumexp, attn_mask = None, "
+        "attention_backward(grad, query, key, value, y = None, logsumexp = None, attn_mask = None, "
         "is_causal: bool = False, scale: float = 1.0) -> (g_query, g_key, g_value)"
     )
     namespace = "nn.functional"
     dtypes = FLOATS
-    vjp = (
-        None  # the rule of attention is in public operators where gradients of gradients are wanted
-    )
 
-    def infer(g, query, key, value, y, logsumexp, attn_mask, is_causal, scale):
+    def infer(grad, query, key, value, y, logsumexp, attn_mask, is_causal, scale):
         check("attention_backward", query, key, value, attn_mask)
-        lead = tuple(g.shape[:-2])
+        lead = tuple(grad.shape[:-2])
         wanted = (*lead, query.shape[-2], value.shape[-1])
-        for name, given, shape in (("g", g, wanted), ("y", y, wanted), ("logsumexp", logsumexp, wanted[:-1])):  # fmt: skip
-            if tuple(given.shape) != shape:
+        for name, given, shape in (("grad", grad, wanted), ("y", y, wanted), ("logsumexp", logsumexp, wanted[:-1])):  # fmt: skip
+            if given is not None and tuple(given.shape) != shape:
                 raise ShapeError(
                     f"attention_backward: {name} is {describe(given)}; with query {describe(query)} and "
                     f"value {describe(value)} it must be {list(shape)}"
                 )
         scores = (*lead, query.shape[-2], key.shape[-2])
         masks = () if attn_mask is None else tuple(attn_mask.shape)
-        fits = _lead("attention_backward", g, query, key, value) == lead
+        fits = _lead("attention_backward", grad, query, key, value) == lead
         if not fits or tuple(broadcast_shapes(masks, scores, op="attention_backward")) != scores:
             raise ShapeError(
-                f"attention_backward: g is {describe(g)}; its leading sizes must be those that query, "
+                f"attention_backward: grad is {describe(grad)}; its leading sizes must be those that query, "
                 "key, value and attn_mask broadcast to"
             )
         return tuple(Spec((*lead, *t.shape[-2:]), query.dtype) for t in (query, key, value))
 
-    def kernel(g, query, key, value, y, logsumexp, attn_mask, is_causal, scale):
+    def kernel(grad, query, key, value, y, logsumexp, attn_mask, is_causal, scale):
+        if y is None or logsumexp is None:
+            y, logsumexp = Attention.kernel(query, key, value, attn_mask, is_causal, scale)
         scores = _scores(query, key, attn_mask, is_causal, scale)
         weights = np.exp(scores - logsumexp[..., None])
-        slopes = np.matmul(g, np.swapaxes(value, -2, -1)) - (g * y).sum(-1, keepdims=True)
-        g_scores = weights * slopes * np.asarray(scale, g.dtype)
-        lead = g.shape[:-2]
+        slopes = np.matmul(grad, np.swapaxes(value, -2, -1)) - (grad * y).sum(-1, keepdims=True)
+        g_scores = weights * slopes * np.asarray(scale, grad.dtype)
+        lead = grad.shape[:-2]
         g_query = np.matmul(g_scores, np.broadcast_to(key, lead + key.shape[-2:]))
         g_key = np.matmul(np.swapaxes(g_scores, -2, -1), query)
-        return g_query, g_key, np.matmul(np.swapaxes(weights, -2, -1), g)
+        return g_query, g_key, np.matmul(np.swapaxes(weights, -2, -1), grad)
 
-    def reference(g, query, key, value, y, logsumexp, attn_mask=None, is_causal=False, scale=1.0):
-        lead = g.shape[:-2]
+    def vjp(g_g_query, g_g_key, g_g_value, grad, query, key, value, attn_mask, is_causal, scale):
+        slopes = tx.matmul(grad, value.mT)
+        weights = shares(query, key, attn_mask, is_causal, scale).expand(slopes.shape)
+        g_scores = tx.softmax_gradient(slopes, weights, -1)
+        # What the gradient of scores meets; what slopes then get, and weights.
+        met = (tx.matmul(g_g_query, key.mT) + tx.matmul(query, g_g_key.mT)) * scale
+        to_slopes = tx.softmax_gradient(met, weights, -1)
+        mean = (weights * slopes).sum(-1, keepdim=True)
+        mean_met = (weights * met).sum(-1, keepdim=True)
+        to_weights = met * (slopes - mean) - slopes * mean_met + tx.matmul(grad, g_g_value.mT)
+        to_scores = tx.softmax_gradient(to_weights, weights, -1)
+        to_grad = tx.matmul(to_slopes, value) + tx.matmul(weights, g_g_value)
+        to_query = (tx.matmul(to_scores, key) + tx.matmul(g_scores, g_g_key)) * scale
+        to_key = (tx.matmul(to_scores.mT, query) + tx.matmul(g_scores.mT, g_g_query)) * scale
+        to_value = tx.matmul(to_slopes.mT, grad)
+        added = attn_mask is not None and attn_mask.dtype is not bool_
+        return to_grad, to_query, to_key, to_value, None, None, to_scores if added else None
+
+    def reference(grad, query, key, value, y=None, logsumexp=None, attn_mask=None, is_causal=False, scale=1.0):  # fmt: skip
+        if y is None:
+            y, logsumexp = Attention.reference(query, key, value, attn_mask, is_causal, scale)
+        lead = grad.shape[:-2]
         q, k, v = (np.broadcast_to(a, lead + a.shape[-2:]) for a in (query, key, value))
         made = tuple(np.zeros(a.shape) for a in (q, k, v))
         for at in np.ndindex(*lead, q.shape[-2], k.shape[-2]):
@@ -237,23 +259,26 @@ class AttentionBackward(Op):
             if is_causal and at[-1] > at[-2]:
                 score = LOW
             weight = np.exp(score - logsumexp[i])
-            slope = weight * (g[i] @ v[j] - g[i] @ y[i]) * scale
+            slope = weight * (grad[i] @ v[j] - grad[i] @ y[i]) * scale
             made[0][i] += slope * k[j]
             made[1][j] += slope * q[i]
-            made[2][j] += weight * g[i]
+            made[2][j] += weight * grad[i]
         return made
 
     def samples(s):
         q, k, v = s.real(s.n, 3, 4), s.real(s.n, s.m, 4), s.real(s.n, s.m, 2)
         g, y, total = s.real(s.n, 3, 2), s.real(s.n, 3, 2), s.real(s.n, 3)
-        yield Sample(g, q, k, v, y, total, scale=0.5)
-        yield Sample(g, q, k, v, y, total, is_causal=True)
-        yield Sample(g, q, k, v, y, total, s.bools(3, s.m))
+        yield Sample(g, q, k, v, scale=0.5)
+        yield Sample(g, q, k, v, is_causal=True)
+        yield Sample(g, q, k, v, None, None, s.real(3, s.m), scale=0.5)
+        # What is given must be attention's results for gradients to be right.
+        yield Sample(g, q, k, v, y, total, is_causal=True, grad=False)
+        yield Sample(g, q, k, v, y, total, s.bools(3, s.m), grad=False)
 
     def bad(s):
         q, k = s.real(2, 3, 4), s.real(2, 5, 4)
         g, total = s.real(2, 3, 4), s.real(2, 3)
-        yield Bad(Sample(g[:, 1:], q, k, k, g, total), ShapeError, "g is")
+        yield Bad(Sample(g[:, 1:], q, k, k, g, total), ShapeError, "grad is")
         yield Bad(Sample(g, q, k, k, g[:, 1:], total), ShapeError, "y is")
         yield Bad(Sample(g, q, k, k, g, total[1:]), ShapeError, "logsumexp is")
         yield Bad(Sample(g, q, k, k, g, total, s.bools(2, 5)), ShapeError, "do not broadcast")

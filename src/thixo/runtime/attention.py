@@ -8,6 +8,8 @@ from typing import Any
 
 from thixo.codegen.expand import expand
 from thixo.codegen.kernel import Kernel
+from thixo.codegen.math.exponentials import HIGHEST, exp_pieces
+from thixo.codegen.math.formats import at_least, at_most
 from thixo.codegen.rowwise import lower_rows
 from thixo.runtime import rows
 from thixo.runtime.kernels import address
@@ -21,8 +23,10 @@ _LEAST = {"f32": -87.0, "f64": -708.0}
 
 
 def _share(k: Any, exponent: Any) -> Any:
+    """The exponential of a number that is not large."""
     least = _LEAST[exponent.type]
-    return k.where(exponent < least, 0.0, k.exp(k.maximum(exponent, least)))
+    share = k.b.emit("scale", *exp_pieces(k.b, at_least(k.b, exponent, least)))
+    return k.where(exponent < least, 0.0, share)
 
 
 def _softmax(k: Any, scores: Any, top: Any, total: Any, factor: Any) -> tuple[Any, ...]:
@@ -38,7 +42,8 @@ def _softmax(k: Any, scores: Any, top: Any, total: Any, factor: Any) -> tuple[An
 def _back(
     k: Any, score: Any, logsumexp: Any, slope: Any, mean: Any, factor: Any, scale: Any
 ) -> tuple[Any, ...]:
-    share = _share(k, score * factor - logsumexp)
+    exponent = score * factor - logsumexp
+    share = _share(k, at_most(k.b, exponent, HIGHEST[exponent.type]))
     return share, share * (slope - mean) * scale
 
 

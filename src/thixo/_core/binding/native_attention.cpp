@@ -81,8 +81,9 @@ struct Call {
   Dims lead;
   DType given;
 
-  // slots: query, key, value
-  bool read(PyObject* query, PyObject* key, PyObject* value, PyObject* attn_mask, PyObject* causal, PyObject* scale) {
+  // `halves`: bfloat16 may stay as it is.
+  bool read(PyObject* query, PyObject* key, PyObject* value, PyObject* attn_mask, PyObject* causal, PyObject* scale,
+            bool halves) {
     q = ref_of(query);
     k = ref_of(key);
     v = ref_of(value);
@@ -111,9 +112,10 @@ struct Call {
     a.causal = causal == Py_True;
     a.scale = PyFloat_AsDouble(scale);
     if (a.scale == -1.0 && PyErr_Occurred()) throw PythonError();
-    q = with_rows(q, a.dtype);
-    k = with_rows(k, a.dtype);
-    v = with_rows(v, a.dtype);
+    a.source = halves && given == DType::BF16 && takes_bf16(a.queries) ? given : a.dtype;
+    q = with_rows(q, a.source);
+    k = with_rows(k, a.source);
+    v = with_rows(v, a.source);
     a.q = matrices(*q, lead);
     a.k = matrices(*k, lead);
     a.v = matrices(*v, lead);
@@ -155,11 +157,11 @@ struct Call {
 // attention(query, key, value, attn_mask, is_causal, scale)
 bool forward(const Operator&, PyObject* const* slots, Results& out) {
   Call call;
-  if (!call.read(slots[0], slots[1], slots[2], slots[3], slots[4], slots[5])) return false;
+  if (!call.read(slots[0], slots[1], slots[2], slots[3], slots[4], slots[5], true)) return false;
   Attention& a = call.a;
   const Kernels kernels = kernels_of(a.dtype);
   if (!kernels.softmax) return false;
-  const Ref<Tensor> y = in_order_of(*call.q, call.shape(a.queries, a.value_size), a.dtype);
+  const Ref<Tensor> y = in_order_of(*call.q, call.shape(a.queries, a.value_size), a.source);
   Dims rows = call.lead;
   rows.push_back(a.queries);
   const Ref<Tensor> logsumexp = empty(rows, a.dtype);
@@ -174,19 +176,31 @@ bool forward(const Operator&, PyObject* const* slots, Results& out) {
   return true;
 }
 
-// attention_backward(g, query, key, value, y, logsumexp, attn_mask, is_causal, scale)
+// attention_backward(grad, query, key, value, y, logsumexp, attn_mask, is_causal, scale)
 bool backward(const Operator&, PyObject* const* slots, Results& out) {
   Call call;
-  if (!call.read(slots[1], slots[2], slots[3], slots[6], slots[7], slots[8])) return false;
+  if (!call.read(slots[1], slots[2], slots[3], slots[6], slots[7], slots[8], false)) return false;
   Attention& a = call.a;
-  Ref<Tensor> g = ref_of(slots[0]), y = ref_of(slots[4]), logsumexp = ref_of(slots[5]);
+  const Kernels kernels = kernels_of(a.dtype);
+  if (!kernels.back) return false;
+  Ref<Tensor> g = ref_of(slots[0]), y, logsumexp;
   const Dims shape = call.shape(a.queries, a.value_size);
   Dims rows = call.lead;
   rows.push_back(a.queries);
-  if (!(g->sizes == shape) || !(y->sizes == shape) || !(logsumexp->sizes == rows)) return false;
-  if (g->dtype != call.given || y->dtype != call.given || logsumexp->dtype != a.dtype) return false;
-  const Kernels kernels = kernels_of(a.dtype);
-  if (!kernels.back) return false;
+  if (!(g->sizes == shape) || g->dtype != call.given) return false;
+  if (slots[4] == Py_None || slots[5] == Py_None) {
+    y = empty(shape, a.dtype);
+    logsumexp = empty(rows, a.dtype);
+    a.y = matrices(*y, call.lead);
+    a.logsumexp = logsumexp->data();
+    WithoutGil free(call.is_long());
+    attention_forward(a, kernels.softmax);
+  } else {
+    y = ref_of(slots[4]);
+    logsumexp = ref_of(slots[5]);
+    if (!(y->sizes == shape) || !(logsumexp->sizes == rows)) return false;
+    if (y->dtype != call.given || logsumexp->dtype != a.dtype) return false;
+  }
   g = with_rows(g, a.dtype);
   y = with_rows(y, a.dtype);
   logsumexp = logsumexp->is_contiguous() ? alias(*logsumexp) : contiguous_copy(*logsumexp, a.dtype);

@@ -1,44 +1,17 @@
-#include "attention.h"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <vector>
 
-#include "gemm.h"
-#include "gemm_job.h"
+#include "attention_parts.h"
 #include "thread_pool.h"
 
 namespace thixo {
 
 namespace {
 
-constexpr int64_t kForwardKeys = 512;  // scores of a block of queries stay in a second-level cache
 constexpr int64_t kBackwardBlock = 256;
-constexpr int64_t kEnoughTasks = 8;
-
-// Rows of a block that far apart: at a power of two they would share a few sets of the nearest cache.
-int64_t row_step(int64_t columns) { return round_up(columns, 16) + 16; }
-
-// Blocks of about equal length.
-int64_t even(int64_t n, int64_t most) { return ceil_div(n, ceil_div(n, most)); }
-
-template <class T>
-T* at(const Matrices& m, const Dims& sizes, int64_t index) {
-  int64_t offset = 0;
-  for (int d = sizes.size() - 1; d >= 0; --d) {
-    offset += index % sizes[d] * m.batch[d];
-    index /= sizes[d];
-  }
-  return reinterpret_cast<T*>(m.data) + offset;
-}
-
-template <class T>
-void shrink(T* row, int64_t n, T factor) {
-  for (int64_t i = 0; i < n; ++i) row[i] *= factor;
-}
-
 template <class T>
 void zero(T* to, int64_t row, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < rows; ++i) std::fill(to + i * row, to + i * row + columns, T(0));
@@ -111,45 +84,6 @@ class Products {
 };
 
 constexpr int64_t kFewRows = 4;  // so few queries read keys and values from where they are
-
-// What is said about pairs of queries and keys, on a block of scores. A mask is added to scaled scores.
-template <class T>
-void restrain(const Attention& a, int64_t index, T* scores, int64_t ld, int64_t q, int64_t rows, int64_t k, int64_t columns) {
-  constexpr T kShut = -std::numeric_limits<T>::infinity();
-  if (a.mask) {
-    const T scale = T(a.scale);
-    int64_t offset = 0;
-    for (int d = a.batch.size() - 1; d >= 0; --d) {
-      offset += index % a.batch[d] * a.mask_batch[d];
-      index /= a.batch[d];
-    }
-    for (int64_t i = 0; i < rows; ++i) {
-      const int64_t place = offset + (q + i) * a.mask_row + k * a.mask_column;
-      T* row = scores + i * ld;
-      if (a.mask_is_bool) {
-        const char* open = a.mask + place;
-        for (int64_t j = 0; j < columns; ++j) row[j] = open[j * a.mask_column] ? row[j] * scale : kShut;
-      } else {
-        const T* more = reinterpret_cast<const T*>(a.mask) + place;
-        if (a.mask_column == 1)
-          for (int64_t j = 0; j < columns; ++j) row[j] = row[j] * scale + more[j];
-        else
-          for (int64_t j = 0; j < columns; ++j) row[j] = row[j] * scale + more[j * a.mask_column];
-      }
-    }
-  }
-  if (!a.causal) return;
-  for (int64_t i = 0; i < rows; ++i) {
-    const int64_t open = std::clamp<int64_t>(q + i + 1 - k, 0, columns);
-    std::fill(scores + i * ld + open, scores + i * ld + columns, kShut);
-  }
-}
-
-int64_t batch_count(const Attention& a) {
-  int64_t count = 1;
-  for (int64_t size : a.batch) count *= size;
-  return count;
-}
 
 template <class T>
 void forward(const Attention& a, RowLoop softmax) {
@@ -337,6 +271,7 @@ void backward(const Attention& a, const AttentionGradients& to, Loop back) {
 }  // namespace
 
 void attention_forward(const Attention& a, RowLoop softmax) {
+  if (a.source == DType::BF16) return attention_forward_bf16(a, softmax);
   if (a.dtype == DType::F64) forward<double>(a, softmax);
   else forward<float>(a, softmax);
 }

@@ -18,7 +18,8 @@ struct Matrices {
 };
 
 struct Attention {
-  DType dtype = DType::F32;  // F32 or F64
+  DType dtype = DType::F32;   // of the computation: F32 or F64
+  DType source = DType::F32;  // of q, k, v and y: the same, or BF16 where `takes_bf16`
   Dims batch;                // sizes
   int64_t queries = 0, keys = 0, size = 0, value_size = 0;
   double scale = 1;
@@ -34,6 +35,11 @@ struct Attention {
 
 // scores, largest, sum, scale of scores -> exponentials, largest, sum, what older sums shrink by
 void attention_forward(const Attention& a, RowLoop softmax);
+
+// bfloat16 as it is, where the processor multiplies it by instructions of its own: only the way there, of not too few
+// queries. Shares are rounded to bfloat16 before they meet the values.
+bool takes_bf16(int64_t queries);
+void attention_forward_bf16(const Attention& a, RowLoop softmax);
 
 struct AttentionGradients {
   Matrices g;               // of y
