@@ -148,7 +148,11 @@ int main() {
   test_convolution(make(2, 2, 5, 9, 13, 3, 2, 1, 1));
   test_convolution(make(1, 1, 6, 7, 12, 5, 3, 2, 2));
   test_convolution(make(4, 6, 1, 1, 15, 3, 1, 1, 1));
+  test_convolution(make(2, 35, 1, 1, 9, 5, 2, 2, 1));
+  test_convolution(make(1, 3, 1, 1, 70, 3, 2, 1, 2));
   test_convolution(make(2, 1, 8, 20, 9, 1, 1, 0, 1));
+  test_convolution(make(2, 1, 100, 90, 6, 3, 2, 1, 1));
+  test_convolution(make(1, 1, 37, 150, 7, 5, 1, 2, 1));
   test_convolution(make(2, 1, 8, 20, 9, 1, 2, 0, 1));
   test_convolution(make(0, 1, 3, 4, 8, 3, 1, 1, 1));
   test_pool();

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "conv_depth.h"
 #include "conv_places.h"
 #include "conv_sweep.h"
 #include "conv_winograd.h"
@@ -58,13 +59,9 @@ bool is_product(const Convolution& c) {
 
 void add_bias(void* part, int64_t row_stride, int64_t column_stride, int64_t row, int64_t rows, int64_t, int64_t columns, void* context) {
   const float* bias = static_cast<const float*>(context) + row;
-  for (int64_t i = 0; i < rows; ++i) {
-    float* to = static_cast<float*>(part) + i * row_stride;
-    if (column_stride == 1)
-      for (int64_t j = 0; j < columns; ++j) to[j] += bias[i];
-    else
-      for (int64_t j = 0; j < columns; ++j) to[j * column_stride] += bias[i];
-  }
+  if (column_stride == 1) return conv_kernels(DType::F32).bias(part, row_stride, rows, columns, bias);
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j) static_cast<float*>(part)[i * row_stride + j * column_stride] += bias[i];
 }
 
 // Whether neither NaN nor infinity is among them.
@@ -185,6 +182,26 @@ Places transposed_places(const Convolution& c, const void* y, const void* w, voi
   return p;
 }
 
+// One vector of a depthwise convolution's channels.
+Places depth_job(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
+  Convolution vector = c;
+  vector.groups = 1;
+  vector.inner = vector.outer = conv_kernels(c.dtype).lanes;
+  Places p = turned ? transposed_places(vector, from, w, to) : forward_places(vector, from, w, bias, to);
+  p.groups = c.groups;
+  p.work = c.work();
+  return p;
+}
+
+bool by_depth(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
+  const ConvPlan plan = conv_plan();
+  if (c.inner != 1 || c.outer != 1 || c.groups == 1 || plan == ConvPlan::Planes || !depth_fits(c)) return false;
+  const Places p = depth_job(c, from, w, bias, to, turned);
+  if (plan != ConvPlan::Places && !depth_pays(p)) return false;
+  run_depth(p);
+  return true;
+}
+
 // y = w x for every image and group, or x = w' y.
 void by_products(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
   Product p;
@@ -217,6 +234,7 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
     if (takes_winograd(c, job) && winograd(job)) return;
     if (takes_places(job)) return run_places(job);
   }
+  if (by_depth(c, x, w, bias, y, false)) return;
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   Buffer copy(copy_bytes(k, weights));
@@ -268,6 +286,7 @@ bool convolve_transposed(const Convolution& c, const void* y, const void* w, voi
     run_places(job);
     return true;
   }
+  if (by_depth(c, y, w, nullptr, x, true)) return true;
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   const Remainders parts(c);

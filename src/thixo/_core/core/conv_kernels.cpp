@@ -105,6 +105,24 @@ void plane(const void* x, int64_t x_row, const int64_t* shifts, const void* weig
     }
 }
 
+template <class T>
+void depth(int64_t k, const void* x, int64_t x_step, const void* w, const Offsets* table, void* y, int64_t y_step, int64_t places) {
+  for (int64_t r = 0; r < places; ++r) {
+    T sums[kLanes] = {};
+    for (int64_t p = 0; p < k; ++p)
+      for (int64_t j = 0; j < kLanes; ++j)
+        sums[j] += reinterpret_cast<const T*>(static_cast<const char*>(x) + table[p].a)[r * x_step + j] *
+                   reinterpret_cast<const T*>(static_cast<const char*>(w) + table[p].b)[j];
+    for (int64_t j = 0; j < kLanes; ++j) static_cast<T*>(y)[r * y_step + j] = sums[j];
+  }
+}
+
+template <class T>
+void bias(void* y, int64_t y_row, int64_t rows, int64_t count, const void* from) {
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t j = 0; j < count; ++j) static_cast<T*>(y)[r * y_row + j] += static_cast<const T*>(from)[r];
+}
+
 template <class S, class T>
 ConvKernels portable(DType source, DType compute) {
   ConvKernels made;
@@ -120,6 +138,8 @@ ConvKernels portable(DType source, DType compute) {
   made.collect = collect<S, T>;
   made.gather = gather<T>;
   made.plane = plane<T>;
+  made.depth = depth<T>;
+  made.bias = bias<T>;
   return made;
 }
 
@@ -137,7 +157,8 @@ ConvKernels load(DType dtype) {
   if (!shape || shape[0] != kMostVectors || !find(fast.tile, compute + "_tile") || !find(fast.dots, compute + "_dots") ||
       !find(fast.rows, source + "_rows") || !find(fast.store, source + "_store") || !find(fast.turn, source + "_turn") ||
       !find(fast.spread, source + "_spread") || !find(fast.collect, source + "_collect") ||
-      !find(fast.gather, compute + "_gather") || !find(fast.plane, compute + "_plane"))
+      !find(fast.gather, compute + "_gather") || !find(fast.plane, compute + "_plane") ||
+      !find(fast.depth, compute + "_depth") || !find(fast.bias, compute + "_bias"))
     return plain;
   fast.lanes = shape[1];
   for (int64_t v = 0; v < kMostVectors; ++v) fast.most_rows[v] = shape[2 + v];

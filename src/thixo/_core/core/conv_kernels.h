@@ -1,4 +1,4 @@
-// The kernels that convolutions work with: shipped ones (codegen/llvm/window.py says what each does), or portable ones.
+// The kernels that convolutions work with: shipped ones (codegen/llvm/window*.py says what each does), or portable ones.
 #pragma once
 #include <cstdint>
 #include "dtype.h"
@@ -35,7 +35,12 @@ using ConvGatherCall = void (*)(const void* image, const Offsets* table, int64_t
 using ConvPlaneCall = void (*)(const void* x, int64_t x_row, const int64_t* shifts, const void* weights, int64_t taps, void* y,
                                int64_t y_row, int64_t rows, int64_t count, const void* bias);
 
+using ConvDepthCall = void (*)(int64_t k, const void* x, int64_t x_step, const void* w, const Offsets* table, void* y,
+                               int64_t y_step, int64_t places);
+using ConvBiasCall = void (*)(void* y, int64_t y_row, int64_t rows, int64_t count, const void* bias);
+
 constexpr int64_t kMostVectors = 4;
+constexpr int64_t kMostPlaces = 14;
 constexpr int64_t kMostTaps = 9;
 
 struct ConvKernels {
@@ -51,6 +56,8 @@ struct ConvKernels {
   ConvCollectCall collect = nullptr;
   ConvGatherCall gather = nullptr;
   ConvPlaneCall plane = nullptr;
+  ConvDepthCall depth = nullptr;
+  ConvBiasCall bias = nullptr;
 };
 
 // For a floating-point dtype.

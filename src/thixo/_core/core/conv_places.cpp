@@ -9,11 +9,13 @@ namespace thixo {
 namespace {
 
 constexpr double kParallelWork = 1e6;
-constexpr int64_t kPassBytes = 26 << 10;    // of the weight for one pass: it stays in the nearest cache
+constexpr int64_t kPassBytes = 28 << 10;    // of the weight for one pass: it stays in the nearest cache
+constexpr int64_t kLineBytes = 64;          // of a cache: channels of one line are used together
 constexpr int64_t kImageBytes = 640 << 10;  // of images that are worked on together
 constexpr int64_t kManyBytes = 1 << 20;     // the same where the weight is heavy: it is far away, and read once for them
 constexpr int64_t kHeavyBytes = 1 << 20;    // of a weight that no near cache holds
 constexpr int64_t kSumBytes = 256 << 10;    // of their results
+constexpr int64_t kListedPlaces = 4096;      // of an image, in a table
 constexpr int64_t kSharedBytes = 8 << 20;   // images of at most this size are copied by all threads together
 
 // Cycles for one k of a tile: products, at least four cycles between two additions to the same sums, loads.
@@ -22,6 +24,13 @@ double tile_cycles(int64_t rows, int64_t vectors) {
 }
 
 int64_t even_height(int64_t width, int64_t most) { return ceil_div(width, ceil_div(width, most)); }
+
+// Where the weight of a channel and tap lies in a panel: channels of one line of the cache side by side, tap by tap, since
+// the lines of all places that they meet are read anyway.
+int64_t packed_at(const Places& p, int64_t line, int64_t channel, int64_t tap) {
+  const int64_t first = channel / line * line;
+  return first * p.taps + tap * std::min(line, p.image.channels - first) + channel - first;
+}
 
 // A phase as the loops see it: which of its axes follow each other without a gap.
 struct Run {
@@ -40,6 +49,7 @@ struct Plan {
   const Places& p;
   const ConvKernels& k;
   int64_t wide, narrow, ld, panels, depth;  // depth: k of all taps
+  int64_t line;                             // channels in a line of the cache
   int cut;                                  // of the image
   int64_t out_slice = 1, out_size = 1;      // results from one position of the cut axis to the next; all
   int64_t strip = 1, images = 1;            // positions of the cut axis in a unit; images in it
@@ -52,6 +62,7 @@ struct Plan {
     wide = item_size(k.compute);
     narrow = item_size(k.source);
     ld = p.vectors * k.lanes;
+    line = kLineBytes / wide;
     panels = ceil_div(ceil_div(p.rows, k.lanes), p.vectors);
     depth = p.image.channels * p.taps;
     out_size = p.out[0] * p.out[1] * p.out[2];
@@ -109,11 +120,14 @@ struct Plan {
     Run r;
     r.phase = &f;
     const int64_t pitches[3] = {p.image.slice(0), p.image.slice(1), p.image.slice(2)};
-    for (int64_t c = 0; c < p.image.channels; ++c)
+    for (int64_t c0 = 0; c0 < p.image.channels; c0 += line)
       for (const PlacePhase::Tap& t : f.taps)
-        r.table.push_back({(t.at[0] * pitches[0] + t.at[1] * pitches[1] + t.at[2] * pitches[2] + c) * wide, (c * p.taps + t.tap) * ld * wide});
-    const int64_t all = std::max<int64_t>(1, int64_t(r.table.size())), most = std::max<int64_t>(kPassBytes / (ld * wide), 16);
-    r.pass = ceil_div(all, ceil_div(all, most));
+        for (int64_t c = c0; c < std::min(c0 + line, p.image.channels); ++c)
+          r.table.push_back({(t.at[0] * pitches[0] + t.at[1] * pitches[1] + t.at[2] * pitches[2] + c) * wide, packed_at(p, line, c, t.tap) * ld * wide});
+    // Whole lines of channels with all their taps, or some taps of one.
+    const int64_t most = std::max<int64_t>(kPassBytes / (ld * wide), 16), taps = std::max<int64_t>(1, int64_t(f.taps.size()));
+    const int64_t lines = ceil_div(p.image.channels, line), fit = most / (taps * std::min(line, p.image.channels));
+    r.pass = fit > 0 ? ceil_div(lines, ceil_div(lines, fit)) * taps * line : ceil_div(taps, ceil_div(taps * line, most)) * line;
     r.joins = f.reach[1] == 1 && f.reach[2] == 1 && f.step[1] == 1 && f.step[2] == 1 && f.count[2] == p.image.extent[2] &&
               f.count[2] == p.out[2] && f.count[1] > 1;
     runs.push_back(std::move(r));
@@ -189,12 +203,12 @@ void PlaceImage::lay_out(int64_t channel_count, const int64_t* sizes, const int6
     extent[i] = std::max(extents[i], sizes[i] + pads[i]);
   }
   while (cut < 2 && extent[cut] == 1) ++cut;
+  // Rows that are listed: all of them, or some that stand for the others of a large plane.
+  listed = plane() <= kListedPlaces ? size[0] * size[1] : std::clamp<int64_t>(kListedPlaces / std::max<int64_t>(size[2], 1), 1, size[1]);
   places.clear();
-  places.reserve(size_t(size[0] * size[1] * size[2]));
-  for (int64_t d = 0; d < size[0]; ++d)
-    for (int64_t h = 0; h < size[1]; ++h)
-      for (int64_t w = 0; w < size[2]; ++w)
-        places.push_back((d + pad[0]) * slice(0) + (h + pad[1]) * slice(1) + (w + pad[2]) * pitch);
+  places.reserve(size_t(listed * size[2]));
+  for (int64_t r = 0; r < listed; ++r)
+    for (int64_t w = 0; w < size[2]; ++w) places.push_back(r / size[1] * slice(0) + r % size[1] * slice(1) + w * pitch);
 }
 
 bool PlaceImage::padded() const { return extent[0] != size[0] || extent[1] != size[1] || extent[2] != size[2]; }
@@ -202,11 +216,25 @@ bool PlaceImage::padded() const { return extent[0] != size[0] || extent[1] != si
 int64_t PlaceImage::slice(int axis) const { return axis == 0 ? extent[1] * extent[2] * pitch : axis == 1 ? extent[2] * pitch : pitch; }
 
 void PlaceImage::fill(const ConvKernels& k, const char* from, int64_t block, int64_t low, int64_t high, char* to) const {
-  const int64_t inner = plane() / size[cut], channel = block * k.lanes, wide = item_size(k.compute);
+  const int64_t channel = block * k.lanes;
+  fill_some(k, from + channel * plane() * item_size(k.source), std::min(k.lanes, channels - channel), low, high, to + channel * item_size(k.compute));
+}
+
+void PlaceImage::fill_some(const ConvKernels& k, const char* from, int64_t count, int64_t low, int64_t high, char* to) const {
+  const int64_t narrow = item_size(k.source), wide = item_size(k.compute);
   const int64_t first = std::clamp<int64_t>(low - pad[cut], 0, size[cut]), last = std::clamp<int64_t>(high - pad[cut], first, size[cut]);
   if (first >= last) return;
-  k.spread(from + (channel * plane() + first * inner) * item_size(k.source), plane(), to + (channel - low * slice(cut)) * wide,
-           places.data() + first * inner, (last - first) * inner, std::min(k.lanes, channels - channel));
+  to += (pad[0] * slice(0) + pad[1] * slice(1) + pad[2] * pitch - low * slice(cut)) * wide;
+  if (cut == 2) return k.spread(from + first * narrow, plane(), to, places.data() + first, last - first, count);
+  const int64_t top = cut == 0 ? first * size[1] : first, bottom = cut == 0 ? last * size[1] : last;  // rows
+  for (int64_t r = top; r < bottom;) {
+    // As many as are listed, which are of one slice unless all of them are.
+    const bool all = listed == size[0] * size[1];
+    const int64_t rows = all ? bottom - r : std::min({listed, bottom - r, size[1] - r % size[1]}), skip = all ? r * size[2] : 0;
+    const int64_t place = all ? 0 : r / size[1] * slice(0) + r % size[1] * slice(1);
+    k.spread(from + r * size[2] * narrow, plane(), to + place * wide, places.data() + skip, rows * size[2], count);
+    r += rows;
+  }
 }
 
 void PlaceImage::clear(const ConvKernels& k, int64_t low, int64_t high, char* to) const {
@@ -235,22 +263,20 @@ void plan_places(Places& p) {
   }
 }
 
-void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to) {
+void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at) {
   const ConvKernels& k = *p.kernels;
   const int64_t wide = item_size(k.compute), narrow = item_size(k.source), ld = p.vectors * k.lanes, channels = p.image.channels;
   const int64_t first = panel * p.vectors, last = std::min(first + p.vectors, ceil_div(p.rows, k.lanes)), rows = (c1 - c0) * p.taps;
   if (last * k.lanes > p.rows) std::memset(to, 0, size_t(rows * ld * wide));  // no odd numbers in what is left over
-  std::vector<int64_t> at(static_cast<size_t>(p.turned ? p.taps : rows));
-  for (size_t i = 0; i < at.size(); ++i) at[i] = int64_t(i) * ld;
   for (int64_t v = first; v < last; ++v) {
     const int64_t row = v * k.lanes, count = std::min(k.lanes, p.rows - row);
     char* into = to + (v - first) * k.lanes * wide;
     if (!p.turned) {
-      k.spread(p.weight + (((g * p.rows + row) * channels + c0) * p.taps) * narrow, channels * p.taps, into, at.data(), rows, count);
+      k.spread(p.weight + (((g * p.rows + row) * channels + c0) * p.taps) * narrow, channels * p.taps, into, at, rows, count);
       continue;
     }
     for (int64_t c = c0; c < c1; ++c)
-      k.spread(p.weight + ((g * channels + c) * p.rows + row) * p.taps * narrow, p.taps, into + (c - c0) * p.taps * ld * wide, at.data(), p.taps, count);
+      k.spread(p.weight + ((g * channels + c) * p.rows + row) * p.taps * narrow, p.taps, into, at + (c - c0) * p.taps, p.taps, count);
   }
 }
 
@@ -281,9 +307,13 @@ void run_places(const Places& p) {
   const bool once = count == 1 && !parallel;
   const int64_t panel_bytes = plan.depth * plan.ld * wide, all_panels = p.groups * plan.panels;
   Buffer packed(size_t((once ? 1 : all_panels) * panel_bytes + slack * wide));
+  std::vector<int64_t> at;  // of the weight's elements in a panel
+  at.reserve(size_t(plan.depth));
+  for (int64_t c = 0; c < p.image.channels; ++c)
+    for (int64_t t = 0; t < p.taps; ++t) at.push_back(packed_at(p, plan.line, c, t) * plan.ld);
   if (!once)
     parallel_for(all_panels, parallel && p.rows * plan.depth > 1 << 15 ? 1 : all_panels, [&](int64_t from, int64_t last) {
-      for (int64_t i = from; i < last; ++i) pack_channels(p, i / plan.panels, i % plan.panels, 0, p.image.channels, packed.data + i * panel_bytes);
+      for (int64_t i = from; i < last; ++i) pack_channels(p, i / plan.panels, i % plan.panels, 0, p.image.channels, packed.data + i * panel_bytes, at.data());
     });
   const int64_t sum_elements = plan.images * (plan.strips() ? plan.strip * plan.out_slice : plan.out_size) * plan.ld;
   const bool shared = parallel && count < 3 * threads && p.batch * p.groups * between * wide <= kSharedBytes;
@@ -305,7 +335,7 @@ void run_places(const Places& p) {
         for (int64_t g = 0; g < p.groups; ++g)
           for (int64_t panel = 0; panel < plan.panels; ++panel) {
             char* weights = packed.data + (once ? 0 : (g * plan.panels + panel) * panel_bytes);
-            if (once) pack_channels(p, g, panel, 0, p.image.channels, weights);
+            if (once) pack_channels(p, g, panel, 0, p.image.channels, weights, at.data());
             plan.multiply(u, g, panel, images.data + g * group * wide, one, low, weights, sums.data);
           }
       }

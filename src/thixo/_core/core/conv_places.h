@@ -15,7 +15,8 @@ struct PlaceImage {
   int64_t extent[3] = {1, 1, 1};                            // of the copy
   int64_t pitch = 1;                                        // elements from place to place
   int cut = 0;                                              // the first axis with more than one position: strips are cut there
-  std::vector<int64_t> places;                              // of each element of a source plane
+  std::vector<int64_t> places;                              // of each element of the source's first rows, without the padding
+  int64_t listed = 0;                                       // these rows
 
   // Extents are at least those that hold the source. `tight`: places follow each other without a gap.
   void lay_out(int64_t channel_count, const int64_t* sizes, const int64_t* pads, const int64_t* extents, bool tight);
@@ -26,6 +27,8 @@ struct PlaceImage {
   int64_t blocks(const ConvKernels& k) const { return ceil_div(channels, k.lanes); }
   // Copies positions [low, high) of the cut axis, one vector of channels; `from` is the first of all channels' planes.
   void fill(const ConvKernels& k, const char* from, int64_t block, int64_t low, int64_t high, char* to) const;
+  // The same of `count` channels of which `from` is the first; `to` is where this one goes.
+  void fill_some(const ConvKernels& k, const char* from, int64_t count, int64_t low, int64_t high, char* to) const;
   // Zeros where the source has no such positions.
   void clear(const ConvKernels& k, int64_t low, int64_t high, char* to) const;
 };
@@ -60,8 +63,8 @@ struct Places {
 };
 
 void plan_places(Places& p);
-// One panel of vectors of the weight, for channels [c0, c1) of the image: [channels][taps][lanes of a panel].
-void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to);
+// One panel of vectors of the weight, for channels [c0, c1) of the image; `at`: where each of [channels][taps] goes.
+void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at);
 // Whether it is better than a sweep over planes (conv_sweep.h).
 bool places_pay(const Places& p);
 void run_places(const Places& p);

@@ -21,6 +21,7 @@ constexpr double kParallelWork = 1e6;
 constexpr int64_t kPlaces = 144;              // in one pass: their part of y stays in the nearest cache
 constexpr int64_t kChunkBytes = 1 << 20;      // of images and turned results that are used together
 constexpr int64_t kPartBytes = 256 << 10;     // sums of at most this size are kept for each part of the batch
+constexpr int64_t kAllBytes = 8 << 20;        // all images of at most this size are copied before a product begins
 constexpr int64_t kMostParts = 16;            // the same for any number of threads: sums do not depend on it
 
 double tile_cycles(int64_t rows, int64_t vectors) {
@@ -132,9 +133,10 @@ struct Chunk {
     j.k.spread(from, c.out_size(), to, columns.data(), c.out_size(), std::min(j.k.lanes, c.outer - first));
   }
   char* panel(int64_t group, int64_t p) { return turned.data + (group * j.panels + p) * most * j.c.out_size() * j.ld * j.wide; }
-  // Adds `count` images to the sums of panels [p0, p1), for members [m0, m1) of sets [s0, s1).
+  // Adds `count` images to the sums of panels [p0, p1), for members [m0, m1) of sets [s0, s1). Sums lie `row` elements
+  // apart from member to member and `set` from set to set; `sums` is that of the first of these panels and members, of set 0.
   void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t s0, int64_t s1, int64_t m0, int64_t m1,
-           char* sums, bool fresh) {
+           char* sums, int64_t row, int64_t set, bool fresh) {
     const Convolution& c = j.c;
     const int64_t all = count * c.out_size(), passes = ceil_div(all, j.copies ? kPlaces : 2 * kPlaces), pass = ceil_div(all, passes);
     const char* a = j.copies ? images.data + group * j.image.elements() * j.wide : j.x + (n0 * j.a_image + group * c.inner * j.a_row) * j.wide;
@@ -144,7 +146,7 @@ struct Chunk {
         for (int64_t s = s0; s < s1; ++s)
           for (int64_t m = m0; m < m1; m += j.height)
             j.k.tile(std::min(pass, all - at), a + (j.shifts[size_t(s)] + m * j.a_row) * j.wide, j.a_row, panel(group, p), table.data() + at,
-                     sums + (((group * j.sets + s) * j.members + m) * j.padded + p * j.ld) * j.wide, j.padded,
+                     sums + (s * set + (m - m0) * row + (p - p0) * j.ld) * j.wide, row,
                      std::min(j.height, m1 - m), vectors, !fresh || at > 0);
       }
   }
@@ -184,12 +186,47 @@ void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
   }
 }
 
+// A heavy weight, all images together: each tile's sums of all taps are complete, and go to their places while they are
+// near.
+void at_once(WeightJob& j, void* w, bool parallel) {
+  const Convolution& c = j.c;
+  const int64_t taps = j.sets, row = c.inner * taps, row_panels = ceil_div(j.members, j.height), set = j.height * j.ld;
+  Chunk all(j, c.batch);
+  auto share = [&](int64_t count, auto&& body) {
+    parallel_for(count, parallel ? std::max<int64_t>(1, count / (8 * get_num_threads())) : count, body);
+  };
+  share(c.batch * all.copies(), [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) all.copy(0, i / all.copies(), i % all.copies());
+  });
+  share(c.batch * all.turns(), [&](int64_t from, int64_t to) {
+    for (int64_t i = from; i < to; ++i) all.turn(0, i / all.turns(), i % all.turns());
+  });
+  std::vector<int64_t> places;
+  for (int64_t i = 0; i < j.height; ++i)
+    for (int64_t t = 0; t < taps; ++t) places.push_back(t * set + i * j.ld);
+  // The part of the images that one panel of rows reads is near for all panels of y.
+  share(c.groups * row_panels * j.panels, [&](int64_t from, int64_t to) {
+    Buffer sums(size_t(taps * set * j.wide));
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t g = i / (row_panels * j.panels), panel = i % j.panels, m0 = i / j.panels % row_panels * j.height, m1 = std::min(m0 + j.height, j.members);
+      all.add(0, c.batch, g, panel, panel + 1, 0, taps, m0, m1, sums.data, j.ld, set, true);
+      for (int64_t v = 0; v < j.vectors; ++v) {
+        const int64_t first = panel * j.ld + v * j.k.lanes;
+        if (first >= c.outer) break;
+        j.k.collect(sums.data + v * j.k.lanes * j.wide, places.data(), static_cast<char*>(w) + ((g * c.outer + first) * row + m0 * taps) * j.narrow, row,
+                    (m1 - m0) * taps, std::min(j.k.lanes, c.outer - first), nullptr);
+      }
+    }
+  });
+}
+
 void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
   const Convolution& c = j.c;
   j.lay_out();
   const int64_t bytes = ((j.copies ? j.a_image : 0) + j.turned_elements()) * j.wide;
   const int64_t parts = j.sums * j.wide <= kPartBytes ? std::min(c.batch, kMostParts) : 1;
-  const int64_t chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1, ceil_div(c.batch, parts));
+  if (parts == 1 && !j.joins && !exchanged && c.batch * bytes <= kAllBytes) return at_once(j, w, parallel);
+  const int64_t chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1, ceil_div(c.batch, parts)), set = j.members * j.padded;
   Buffer sums(size_t(parts * j.sums * j.wide));
   if (parts > 1) {
     parallel_for(parts, parallel ? 1 : parts, [&](int64_t from, int64_t to) {
@@ -203,7 +240,7 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
             for (int64_t i = 0; i < now.turns(); ++i) now.turn(n, m, i);
           }
           for (int64_t g = 0; g < c.groups; ++g)
-            now.add(n, count, g, 0, j.panels, 0, j.sets, 0, j.members, sums.data + p * j.sums * j.wide, n == n0);
+            now.add(n, count, g, 0, j.panels, 0, j.sets, 0, j.members, sums.data + (p * j.sums + g * set * j.sets) * j.wide, j.padded, set, n == n0);
         }
       }
     });
@@ -226,8 +263,9 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
       share(pairs * splits, [&](int64_t i) {
         const int64_t split = i % splits, pair = i / splits, g = pair / (j.panels * row_panels), rest = pair % (j.panels * row_panels);
         const int64_t m0 = rest % row_panels * j.height;
-        now.add(n, count, g, rest / row_panels, rest / row_panels + 1, j.sets * split / splits, j.sets * (split + 1) / splits, m0,
-                std::min(m0 + j.height, j.members), sums.data, n == 0);
+        const int64_t panel = rest / row_panels;
+        now.add(n, count, g, panel, panel + 1, j.sets * split / splits, j.sets * (split + 1) / splits, m0, std::min(m0 + j.height, j.members),
+                sums.data + (g * set * j.sets + m0 * j.padded + panel * j.ld) * j.wide, j.padded, set, n == 0);
       });
     }
   }

@@ -102,10 +102,12 @@ void transform_weights(const Plan& plan, float* u, bool parallel) {
   const int64_t all = p.groups * plan.panels, parts = ceil_div(p.image.channels, kPackedChannels);
   parallel_for(all * parts, parallel && p.rows * p.image.channels > 1 << 12 ? 4 : all * parts, [&](int64_t from, int64_t to) {
     Buffer packed(size_t(kPackedChannels * plan.ld * 9) * 4);  // near, until it is transformed
+    int64_t at[kPackedChannels * 9];
+    for (int64_t i = 0; i < kPackedChannels * 9; ++i) at[i] = i * plan.ld;
     for (int64_t i = from; i < to; ++i) {
       const int64_t g = i / parts / plan.panels, panel = i / parts % plan.panels, c0 = i % parts * kPackedChannels,
                     c1 = std::min(c0 + kPackedChannels, p.image.channels);
-      pack_channels(p, g, panel, c0, c1, packed.data);
+      pack_channels(p, g, panel, c0, c1, packed.data, at);
       plan.t.weight(packed.data, plan.ld, c1 - c0, u + g * kProducts * plan.u_each + panel * plan.u_panel + c0 * plan.ld, plan.u_each);
     }
   });

@@ -15,7 +15,7 @@ namespace {
 
 using PiecesCall = void (*)(const void* image, int64_t row, int64_t pitch, void* to, int64_t to_row, int64_t between, int64_t tiles,
                             int64_t count);
-using BackCall = void (*)(const void* u, int64_t between, void* w, int64_t count, int64_t* wrong);
+using BackCall = void (*)(const void* u, int64_t between, void* w, int64_t w_tap, int64_t count, int64_t* wrong);
 
 struct Transforms {
   int generation = -1;
@@ -41,6 +41,7 @@ constexpr int64_t kManyBytes = 3 << 20;      // the same where the sums are far 
 constexpr int64_t kHeavyBytes = 1 << 20;     // of such sums
 constexpr int64_t kPartsBytes = 2 << 20;     // of all parts' sums
 constexpr int64_t kMostParts = 16;           // the same for any number of threads: sums do not depend on it
+constexpr int64_t kTurned = 8;               // channels of x whose sums are transformed back together
 constexpr int64_t kTiles = 144;              // in one pass: their part of Z stays in the nearest cache
 
 int64_t apart(int64_t elements) { return round_up(elements, 1024) + 64; }
@@ -199,21 +200,25 @@ bool winograd_weight(const Convolution& c, const void* x, const void* y, void* w
         });
       });
   }
-  // [16][inner][padded] becomes [9][inner][padded], that becomes [outer][inner][9].
-  const int64_t count = c.inner * p.padded, row = c.inner * 9, lanes = ceil_div(c.outer, p.k.lanes);
-  Buffer taps(size_t(c.groups * 9 * count) * 4);
+  // [16][inner][padded] becomes [9][inner][padded], that becomes [outer][inner][9]: some channels at a time, which stay near.
+  const int64_t row = c.inner * 9, lanes = ceil_div(c.outer, p.k.lanes), turns = ceil_div(c.inner, kTurned);
   std::vector<int64_t> places;
-  for (int64_t i = 0; i < c.inner; ++i)
-    for (int64_t tap = 0; tap < 9; ++tap) places.push_back(tap * count + i * p.padded);
-  int64_t wrong = 0;
-  for (int64_t g = 0; g < c.groups; ++g) p.t.back(u + g * p.u_group, p.u_each, taps.data + g * 9 * count * 4, count, &wrong);
-  if (wrong) return false;
-  for (int64_t i = 0; i < c.groups * lanes; ++i) {
-    const int64_t g = i / lanes, first = i % lanes * p.k.lanes;
-    p.k.collect(taps.data + (g * 9 * count + first) * 4, places.data(), static_cast<char*>(w) + (g * c.outer + first) * row * 4, row, row,
-                std::min(p.k.lanes, c.outer - first), nullptr);
-  }
-  return true;
+  for (int64_t i = 0; i < kTurned; ++i)
+    for (int64_t tap = 0; tap < 9; ++tap) places.push_back((tap * kTurned + i) * p.padded);
+  std::atomic<int64_t> wrong{0};
+  parallel_for(c.groups * turns, parallel ? 1 : c.groups * turns, [&](int64_t from, int64_t to) {
+    Buffer taps(size_t(9 * kTurned * p.padded) * 4);
+    int64_t own = 0;
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t g = i / turns, first = i % turns * kTurned, some = std::min(kTurned, c.inner - first);
+      p.t.back(u + g * p.u_group + first * p.padded, p.u_each, taps.data, kTurned * p.padded, some * p.padded, &own);
+      for (int64_t v = 0; v < lanes; ++v)
+        p.k.collect(taps.data + v * p.k.lanes * 4, places.data(), static_cast<char*>(w) + ((g * c.outer + v * p.k.lanes) * row + first * 9) * 4, row, some * 9,
+                    std::min(p.k.lanes, c.outer - v * p.k.lanes), nullptr);
+    }
+    if (own) wrong.store(1, std::memory_order_relaxed);
+  });
+  return wrong.load() == 0;
 }
 
 }  // namespace thixo

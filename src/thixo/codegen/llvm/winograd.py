@@ -168,12 +168,12 @@ def gradient_function(target: Target) -> Function:
 
 
 def back_function(target: Target) -> Function:
-    """w[tap * count + j] from u[xi * between + j], for j < count, a multiple of the lanes.
+    """w[tap * w_tap + j] from u[xi * between + j], for j < count, a multiple of the lanes.
 
     `wrong` is set where a result is no finite number.
     """
-    parameters = (("ptr noalias readonly", "u"), ("i64", "between"), ("ptr noalias", "w"), ("i64", "count"),
-                  ("ptr noalias", "wrong"))  # fmt: skip
+    parameters = (("ptr noalias readonly", "u"), ("i64", "between"), ("ptr noalias", "w"), ("i64", "w_tap"),
+                  ("i64", "count"), ("ptr noalias", "wrong"))  # fmt: skip
     f = Function("conv_f32_wino_back", parameters, attributes=target.attributes)
     lanes = target.lanes(4)
     vec = vector("float", lanes)
@@ -196,7 +196,7 @@ def back_function(target: Target) -> Function:
                     seen,
                 )
                 f.store(vec, value, to, 4)
-                to = f.at(to, "%count", "float")
+                to = f.at(to, "%w_tap", "float")
     _report(f, vec, lanes, seen)
     return f
 
