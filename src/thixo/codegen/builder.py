@@ -231,6 +231,10 @@ class Builder:
         """The position along the row."""
         return self.emit("index", type=type)
 
+    def pick(self, operand: int, type: str, place: Value, part: int = 0) -> Value:
+        """The element of an operand at a position of the row."""
+        return self.emit("pick", place, type=type, attribute=(operand, part))
+
     def columns(self) -> Value:
         """How many places the row has."""
         return self.emit("columns", type="i64")

@@ -44,7 +44,7 @@ class _Folding(Builder):
         if (
             arguments
             and kind.result in ("same", "bool", "free")
-            and op not in (*FUNCTIONS, "reduce", "rare", "lookup")
+            and op not in (*FUNCTIONS, "reduce", "rare", "lookup", "pick")
         ):
             numbers = [self._fixed(a) for a in arguments]
             if all(n is not None for n in numbers) and not self._by_zero(op, numbers):

@@ -43,6 +43,9 @@ KINDS: dict[str, Kind] = {
     "store": Kind(1, _ANY, "none"),  # attribute: (operand, part)
     "index": Kind(0, ("i32", "i64"), "free"),  # the position along the row
     "columns": Kind(0, ("i64",), "free"),  # how many places the row has
+    # attribute: (operand, part), of the view `full`; its element at this position of the row, which is one for each
+    # row. A position that the row does not have gives one of the others.
+    "pick": Kind(1, ("i64",), "free"),
     "check": Kind(
         1, ("bool",), "none"
     ),  # attribute: a bit of the status word, set where it does not hold

@@ -53,6 +53,13 @@ def interpret(kernel: Kernel, arrays: Sequence[Array], columns: int | None = Non
                 target[...] = np.broadcast_to(arguments[0], target.shape).astype(target.dtype)
             elif one.op == "index":
                 value = np.broadcast_to(np.arange(shape[1]).astype(NUMPY[one.type]), shape)
+            elif one.op == "pick":
+                at, part = one.attribute
+                chosen = np.broadcast_to(arguments[0], (shape[0], 1)).clip(0, shape[1] - 1)
+                value = np.take_along_axis(np.broadcast_to(arrays[at], shape), chosen, 1)
+                if kernel.operands[at].parts == 2:
+                    value = value.imag if part else value.real
+                value = value.astype(NUMPY[one.type])
             elif one.op == "columns":
                 value = np.asarray(shape[1], NUMPY[one.type])
             elif one.op == "check":

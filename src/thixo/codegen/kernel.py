@@ -77,7 +77,7 @@ class Kernel:
     @cached_property
     def rowwise(self) -> bool:
         """Whether it reduces along rows, so that the rows matter."""
-        return any(i.op in ("reduce", "index", "columns") for i in self.body)
+        return any(i.op in ("reduce", "index", "columns", "pick") for i in self.body)
 
     def __str__(self) -> str:
         return self.text
@@ -127,13 +127,15 @@ def verify(kernel: Kernel) -> None:
             raise wrong(number, f"of {types[0]} in {len(one.attribute)} numbers of {one.type}")
         if one.op == "reduce" and one.attribute not in COMBINERS:
             raise wrong(number, f"combines by {one.attribute!r}")
-        if one.op in ("load", "store"):
+        if one.op in ("load", "store", "pick"):
             at, part = one.attribute
             if not 0 <= at < len(kernel.operands) or not 0 <= part < kernel.operands[at].parts:
                 raise wrong(number, f"names operand {at}, part {part}")
             operand = kernel.operands[at]
             if one.type != operand.register:
                 raise wrong(number, f"is of {one.type}, operand {at} of {operand.dtype}")
+            if one.op == "pick" and operand.view != "full":
+                raise wrong(number, f"chooses among {operand.view} elements")
             if one.op == "store":
                 if not operand.written or (at, part) in written:
                     raise wrong(number, f"writes operand {at} against its declaration")

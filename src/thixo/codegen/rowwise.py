@@ -95,6 +95,15 @@ class RowScalars(KernelScalars):
         """The position along the row, 32 bits."""
         return self.b.index("i32")
 
+    def pick(self, x: Value, place: Value) -> Value:
+        """The element of an operand at a position, one for each row, that is known to be there."""
+        one = self.b.instructions[x.number]
+        if one.op != "load" or self.operands[one.attribute[0]].view != "full":
+            raise NotLowered("an element of what is no operand of full size")
+        if not self.is_uniform(place):
+            raise NotLowered("several positions of a row")
+        return self.b.pick(one.attribute[0], x.type, place.cast("i64"), one.attribute[1])
+
     def is_uniform(self, x: Value) -> bool:
         """Whether it is one for each row."""
         return not _varying(self.b, self.operands)[x.number]

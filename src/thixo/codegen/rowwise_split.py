@@ -27,7 +27,7 @@ def split(kernel: Kernel) -> Split | None:
     reduces = [i for i, one in enumerate(body) if one.op == "reduce"]
     if not reduces or any(o.written and o.view != "row" for o in operands):
         return None
-    if any(one.op in ("index", "check") for one in body):
+    if any(one.op in ("index", "pick", "check") for one in body):
         return None
     if any(body[v].op in ("reduce", "columns") for r in reduces for v in _cone(body, r) if v != r):
         return None

@@ -187,9 +187,9 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
     """Cross entropy of a linear layer's outputs: `cross_entropy(linear(input, linear_weight), target)`."""
 def local_response_norm(input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
     """Divide each value by a power of the mean square of its neighbouring channels."""
-def log_likelihood(input: Tensor, target: Tensor, dim: _int, *, out: tuple[Tensor, ...] | None = None) -> _YLse:
+def log_likelihood(input: Tensor, target: Tensor, dim: _int, ignore_index: _int | None = None, *, out: tuple[Tensor, ...] | None = None) -> _YLse:
     """The logarithm of softmax along an axis, at one position of each row; and the logarithm of the sum."""
-def log_likelihood_gradient(grad: Tensor, input: Tensor, target: Tensor, lse: Tensor | None, dim: _int, *, out: Tensor | None = None) -> Tensor:
+def log_likelihood_gradient(grad: Tensor, input: Tensor, target: Tensor, lse: Tensor | None, dim: _int, ignore_index: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The gradient of `log_likelihood` at its input: grad times (1 at the position, less softmax)."""
 def log_softmax(input: Tensor, dim: _int | None = None, _stacklevel: _int = 3, dtype: DType | None = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of softmax along an axis, without a detour through small numbers."""

@@ -39,19 +39,21 @@ def _batch_norm(
     _check_statistics(op, input, running_mean, running_var, needed=not training)
     check_parameter(op, "weight", weight, (input.shape[1],))
     check_parameter(op, "bias", bias, (input.shape[1],))
+    sizes = tuple(input.shape)
+    channels = sizes[1]
     shape = per_channel(input)
-    axes = (0, *range(2, input.ndim))
+    axes = (0, *range(2, len(sizes)))
     if training:
-        count = numel(input.shape[d] for d in axes)
         if statistics:  # with gradients of their own
             y, mean, var = tx.nn.functional.standardize(widened(input), axes, eps)
             y = affine(y, widened(weight), widened(bias), shape).to(input.dtype)
         else:
             weight, bias = (None if p is None else p.reshape(shape) for p in (weight, bias))
             y, mean, _, var = tx.nn.functional.scaled_standardize(input, weight, bias, axes, eps)
-        mean, var = mean.reshape(input.shape[1]), var.reshape(input.shape[1])
+        mean, var = mean.reshape(channels), var.reshape(channels)
         _keep(running_mean, mean, momentum)
         if running_var is not None:
+            count = numel(sizes[d] for d in axes)
             _keep(running_var, _unbiased(var.detach(), count), momentum)
         return y, mean, var
     mean, var = widened(running_mean), widened(running_var)
@@ -86,11 +88,12 @@ class BatchNorm(Composite):
     dtypes = FLOATS
 
     def compose(input, running_mean, running_var, weight, bias, training, momentum, eps):
-        if input.ndim == 1 and not is_symbolic(input.shape[0]) and input.shape[0] == 0:
+        sizes = tuple(input.shape)
+        if len(sizes) == 1 and not is_symbolic(sizes[0]) and sizes[0] == 0:
             return input.clone()  # nothing at all, which PyTorch takes without an axis of channels
         if training:
             check_channels("batch_norm", input, 2)
-            count = numel(input.shape[d] for d in (0, *range(2, input.ndim)))
+            count = numel((sizes[0], *sizes[2:]))
             if not is_symbolic(count) and count == 1:
                 raise ShapeError(
                     f"batch_norm: input is {describe(input)}; training needs more than one value "

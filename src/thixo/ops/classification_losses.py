@@ -52,21 +52,15 @@ def _nll(
     Raw scores are made logarithms of probabilities on the way, at the right class alone.
     """
     axis = 1 if scores.ndim > 1 else 0
+    if raw:
+        picked = _log_likelihood(op, scores, target, axis, ignore_index).squeeze(axis)
     ignored = target == ignore_index
     right = tx.where(ignored, 0, target.to(int64))
-    try:
-        if raw:
-            picked = tx.nn.functional.log_likelihood(scores, right.unsqueeze(axis), axis)[
-                0
-            ].squeeze(axis)
-        else:
+    if not raw:
+        try:
             picked = scores.gather(axis, right.unsqueeze(axis)).squeeze(axis)
-    except IndexOutOfRange:
-        raise IndexOutOfRange(
-            f"{op}: target holds classes {right.min().item()} to {right.max().item()}, but input is "
-            f"{describe(scores)}: classes are 0 to {scores.shape[axis] - 1}, and ignore_index is "
-            f"{ignore_index}"
-        ) from None
+        except IndexOutOfRange:
+            raise _no_such_class(op, scores, target, ignore_index, axis) from None
     if weight is None:
         weights = tx.where(ignored, 0.0, tx.ones_like(picked))
     else:
@@ -74,6 +68,27 @@ def _nll(
             ignored, 0.0, weight.index_select(0, right.flatten()).reshape(right.shape)
         )
     return tx.where(ignored, 0.0, -picked * weights), weights
+
+
+def _log_likelihood(op: str, scores: Any, target: Any, axis: int, ignore_index: int) -> Any:
+    """The logarithm of the right class's probability, 0 where ignored; with an axis of size 1."""
+    if target.dtype is not int64:
+        target = target.to(int64)
+    try:
+        return tx.nn.functional.log_likelihood(scores, target.unsqueeze(axis), axis, ignore_index)[
+            0
+        ]
+    except IndexOutOfRange:
+        raise _no_such_class(op, scores, target, ignore_index, axis) from None
+
+
+def _no_such_class(op: str, scores: Any, target: Any, ignore_index: int, axis: int) -> Exception:
+    right = tx.where(target == ignore_index, 0, target.to(int64))
+    return IndexOutOfRange(
+        f"{op}: target holds classes {right.min().item()} to {right.max().item()}, but input is "
+        f"{describe(scores)}: classes are 0 to {scores.shape[axis] - 1}, and ignore_index is "
+        f"{ignore_index}"
+    )
 
 
 class NllLoss(Composite):
@@ -154,6 +169,12 @@ class CrossEntropy(Composite):
                 target = target * weight.reshape(by_class)
             return reduced(-(logs * target).sum(axis), reduction)
         _check_classes(op, input, target, weight)
+        if weight is None and not label_smoothing:
+            logs = _log_likelihood(op, input, target, axis, ignore_index)
+            if reduction == "none":
+                return 0.0 - logs.squeeze(axis)
+            total = -logs.sum()
+            return total / (target != ignore_index).sum() if reduction == "mean" else total
         logs = tx.log_softmax(input, axis) if label_smoothing else None
         loss, weights = _nll(
             op, input if logs is None else logs, target, weight, ignore_index, logs is None

@@ -19,18 +19,22 @@ from thixo.shape import normalize_dims, numel
 
 
 def _statistic(input, dim, op):
-    dims = normalize_dims(dim, input.ndim, op)
-    shape = tuple(1 if i in dims else n for i, n in enumerate(input.shape))
-    return shape, float32 if input.dtype in (float16, bfloat16) else input.dtype
+    shape = list(input.shape)
+    for d in normalize_dims(dim, len(shape), op):
+        shape[d] = 1
+    return tuple(shape), float32 if input.dtype in (float16, bfloat16) else input.dtype
 
 
 def _check_broadcast(op: str, input: Any, **values: Any) -> None:
+    shape = tuple(input.shape)
     for name, value in values.items():
         if value is None:
             continue
         sizes = tuple(value.shape)
-        pairs = zip(sizes, tuple(input.shape)[input.ndim - len(sizes) :], strict=False)
-        if len(sizes) > input.ndim or any(a != b and a != 1 for a, b in pairs):
+        fits = len(sizes) <= len(shape)
+        for a, b in zip(reversed(sizes), reversed(shape), strict=False):
+            fits = fits and (a == 1 or a == b)
+        if not fits:
             raise ShapeError(
                 f"{op}: {name} is {describe(value)}, which does not broadcast to input, {describe(input)}"
             )

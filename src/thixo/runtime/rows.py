@@ -25,14 +25,23 @@ def describe(declaration: Any) -> tuple[Any, ...]:
 
     Places of the parameters that rows are made from, those of them whose numbers become part of the kernel, the
     places of `dim`, `dtype` and `keepdim`, how the result's type follows from the input's, the rule for the axes,
-    the check of values.
+    the check of values, the places of a parameter that holds positions along the row (the check is then asked only
+    where one is not there) and of one that is a position to ignore.
     """
     sig = declaration.sig
     places = tuple(sig.place(name) for name in parameters(declaration))
     fixed = tuple(sig.place(name) for name in getattr(declaration, "row_fixed", ()))
+    positions = (sig.place(name) for name in getattr(declaration, "row_positions", ("", "")))
     rules = (getattr(declaration, name, None) for name in ("row_axes", "row_check"))
     type = TYPES.index(getattr(declaration, "row_type", "asked"))
-    return places, fixed, *(sig.place(name) for name in ("dim", "dtype", "keepdim")), type, *rules
+    return (
+        places,
+        fixed,
+        *(sig.place(name) for name in ("dim", "dtype", "keepdim")),
+        type,
+        *rules,
+        *positions,
+    )
 
 
 def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...]) -> Any:
@@ -47,7 +56,7 @@ def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...])
     try:
         kernel = expand(lower_rows(declaration, arguments, results))
         operands = tuple((VIEWS.index(o.view), o.written, _CODES[o.dtype]) for o in kernel.operands)
-        ordered = any(one.op == "index" for one in kernel.body)
+        ordered = any(one.op in ("index", "pick") for one in kernel.body)
         width, grain = width_of(kernel, target.host()), kernels.grain(kernel)
         return operands, slots_of(kernel), width, ordered, grain, kernel
     except NotLowered:

@@ -129,7 +129,7 @@ void run_rule(const FusedRule& rule, const RuleInputs& inputs, SmallVector<Ref<T
   Dims sizes = g.sizes;
   for (int i = 0; i < count; ++i) arrays[i].sizes = sizes.data();
   WithoutGil free(g.numel >= kLongWork);
-  run_loop(rule.kernel.loop, arrays, count, rule.kernel.grain, true);
+  run_loop(rule.kernel.loop, arrays, count, rule.kernel.grain, true, int(made.size()));
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ enum class RowType : uint8_t { Asked, Same, Float, Sum, Truth, Index };
 
 struct RowTable {
   std::vector<int> params, fixed;
-  int dim = -1, dtype = -1, keepdim = -1;
+  int dim = -1, dtype = -1, keepdim = -1, positions = -1, ignored = -1;
   RowType type = RowType::Asked;
   Object axes, check;
   bool is_fixed(int param) const { return std::find(fixed.begin(), fixed.end(), param) != fixed.end(); }
@@ -61,6 +61,8 @@ RowTable& table_of(const Operator& op) {
   table->type = RowType(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 5)));
   if (PyTuple_GET_ITEM(about.get(), 6) != Py_None) table->axes = Object::borrow(PyTuple_GET_ITEM(about.get(), 6));
   if (PyTuple_GET_ITEM(about.get(), 7) != Py_None) table->check = Object::borrow(PyTuple_GET_ITEM(about.get(), 7));
+  table->positions = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 8)));
+  table->ignored = int(PyLong_AsLong(PyTuple_GET_ITEM(about.get(), 9)));
   if (!op.row_table) op.row_table = table;  // Python ran: another thread may have been faster, and uses its own
   return *op.row_table;
 }
@@ -264,6 +266,27 @@ const RowSplit* split_of(RowVariant& v, RowLayout layout) {
   return v.split[at].partial ? &v.split[at] : nullptr;
 }
 
+// Whether a tensor holds positions of a row of this length alone, and the one to ignore; false also where it must be
+// looked at otherwise.
+bool holds_positions(const RowTable& table, PyObject* const* slots, int64_t length) {
+  if (table.positions < 0 || !is_tensor(slots[table.positions])) return false;
+  const Tensor& t = *tensor_of(slots[table.positions]);
+  int64_t ignored = 0;
+  if (table.ignored >= 0 && slots[table.ignored] != Py_None) {
+    ignored = PyLong_AsLongLong(slots[table.ignored]);
+    if (ignored == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return false;
+    }
+  }
+  if (t.dtype != DType::I64 || !t.is_contiguous()) return false;
+  const auto* numbers = reinterpret_cast<const int64_t*>(t.data());
+  bool fits = length > 0 || t.numel == 0;
+  for (int64_t i = 0; i < t.numel; ++i)
+    fits &= static_cast<uint64_t>(numbers[i]) < static_cast<uint64_t>(length) || numbers[i] == ignored;
+  return fits;
+}
+
 bool run(Call& call, Outcomes& outcomes, Results& out) {
   const Operator& op = call.op;
   std::string key;
@@ -271,9 +294,6 @@ bool run(Call& call, Outcomes& outcomes, Results& out) {
   for (const Outcome& o : outcomes) key += char('a' + code(o.dtype));
   RowVariant& v = variant_of(call, key, outcomes);
   if (!v.there) return false;
-  if (call.table.check)
-    Object::own(call_python(call.table.check.get(), call.slots, op.params.size()));
-
   const RowKernel& kernel = v.kernel;
   const int ndim = call.sizes.size();
   int64_t numel = 1, length = 1;
@@ -284,6 +304,8 @@ bool run(Call& call, Outcomes& outcomes, Results& out) {
     if (call.reduced[d]) length *= call.sizes[d];
   }
   if (kernel.ordered && length > INT32_MAX) return false;
+  if (call.table.check && !holds_positions(call.table, call.slots, length))
+    Object::own(call_python(call.table.check.get(), call.slots, op.params.size()));
   RowOperand operands[kMaxRowOperands];
   Dims strides[kMaxRowOperands];
   int at = 0;

@@ -12,10 +12,11 @@ Loop find_loop(const char* op, DType dtype);
 constexpr int64_t kLightGrain = 32768;  // a few instructions per element
 constexpr int64_t kHeavyGrain = 4096;   // exponentials and the like
 
-// Run a loop over arrays of one broadcast shape (last one is the result), on the thread pool when large.
-// Dimensions are coalesced; the result must not overlap an input unless they are the same elements.
+// Run a loop over arrays of one broadcast shape (the last ones are the results), on the thread pool when large.
+// Dimensions are coalesced; a result must not overlap an input unless they are the same elements.
 // A loop that takes only elements that follow each other, or one that stays in place, says `in_lines`.
-void run_loop(Loop loop, const Array* arrays, int count, int64_t grain = kLightGrain, bool in_lines = false);
+void run_loop(Loop loop, const Array* arrays, int count, int64_t grain = kLightGrain, bool in_lines = false,
+              int results = 1);
 
 // destination = source, converted; equal shapes (strides may differ or be 0 in source).
 // They must not overlap. complex to real drops the imaginary part; anything to bool tests for

@@ -20,6 +20,9 @@ from thixo.codegen.llvm.rows_stages import Stages, Walk, stages
 from thixo.codegen.llvm.target import Target
 
 STEPS = 16  # vectors that one accumulator adds up in a leaf
+LINE = 64  # bytes of a line of the cache
+NEAR = 2048  # bytes between what is computed and what is fetched ahead, at least
+SHORT = 16384  # bytes of a row of which all but a little fits into the nearest cache
 PAD = 64  # places that a kept line has more than the row
 PARAMETERS = [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "rows"), ("i64", "segments"),
               ("i64", "columns"), ("ptr noalias", "scratch")]  # fmt: skip
@@ -41,6 +44,14 @@ def prepare(kernel: Kernel) -> Stages:
     if any(one.op == "check" for one in kernel.body):
         raise NotLowered("checks of values along rows")
     return stages(kernel)
+
+
+def position_offset(f: Function, position: str, total: str, strides: list[str]) -> str:
+    """How far a position of a row is from its start; from the last one, where it is outside."""
+    inside = f.intrinsic("umin", "i64", position, f.sub(total, 1))
+    segment = f.div(inside, "%columns")
+    column = f.sub(inside, f.mul(segment, "%columns"))
+    return f.add(f.mul(segment, strides[1]), f.mul(column, strides[2]))
 
 
 def along(kernel: Kernel, name: str, target: Target) -> str:
@@ -97,6 +108,10 @@ class _Along:
         self.slots = {
             v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)
         }
+        self.ahead = [
+            self.distance(o, s) if o.view == "full" and not o.written else ""
+            for o, s in zip(operands, self.strides, strict=True)
+        ]
         with f.loop(0, "%rows") as row:
             self.rows = [
                 f.at(base, f.mul(row, s[0]))
@@ -106,6 +121,19 @@ class _Along:
             for walk in self.plan.walks:
                 self.walk(walk)
                 self.define(walk.uniform)
+
+    def distance(self, operand: Operand, strides: list[str]) -> str:
+        """How far ahead memory is fetched: later walks over a row leave it idle, and no hardware looks beyond a page.
+
+        Short rows: the same place of one of the next rows; long ones: further on in this one. Of rows in several
+        segments: the same place of the next.
+        """
+        f = self.f
+        row = f.mul("%columns", operand.bytes)
+        count = f.add(f.div(NEAR, f.intrinsic("umax", "i64", row, "1")), 1)
+        short = f.compare("sle", row, SHORT)
+        within = f.choose(short, "i64", f.mul(strides[0], count), NEAR)
+        return f.choose(f.compare("sgt", "%segments", 1), "i64", strides[1], within)
 
     # ---- one value for each row
 
@@ -125,12 +153,22 @@ class _Along:
             if one.op == "load":
                 at, part = one.attribute
                 value = self.single.load(self.kernel.operands[at], self.rows[at])[part]
+            elif one.op == "pick":
+                at, part = one.attribute
+                place = self.picked(at, self.uniform[one.arguments[0]])
+                value = self.single.load(self.kernel.operands[at], place)[part]
             elif one.op == "columns":
                 value = self.total
             else:
                 types = [body[a].type for a in one.arguments]
                 value = self.single.run(one, types, [self.uniform[a] for a in one.arguments])
             self.known(i, value)
+
+    def picked(self, at: int, position: str) -> str:
+        """The address of an operand's element at a position of this row."""
+        return self.f.at(
+            self.rows[at], position_offset(self.f, position, self.total, self.strides[at])
+        )
 
     def known(self, i: int, value: str) -> None:
         """Remember a uniform value."""
@@ -260,6 +298,12 @@ class _Along:
                 at, part = one.attribute
                 if at not in loaded:
                     place = self.address(self.places[at], operands[at], self.moving[at], i, skip)
+                    if (
+                        at in walk.first
+                        and lanes.count > 1
+                        and skip * operands[at].bytes % LINE == 0
+                    ):
+                        f.prefetch(f.at(place, self.ahead[at]))
                     loaded[at] = lanes.load(operands[at], place, left)
                 values[v] = loaded[at][part]
             elif one.op == "index":

@@ -8,10 +8,11 @@ taken at a time, so that each step along the rows reads neighbouring memory.
 from __future__ import annotations
 
 from thixo.codegen.builder import NotLowered
+from thixo.codegen.instructions import Instruction
 from thixo.codegen.kernel import Kernel, Operand
 from thixo.codegen.llvm.emit import Function, module
 from thixo.codegen.llvm.lanes import MEMORY, REGISTER, Lanes
-from thixo.codegen.llvm.rows import PAD, PARAMETERS, lanes_of, prepare
+from thixo.codegen.llvm.rows import PAD, PARAMETERS, lanes_of, position_offset, prepare
 from thixo.codegen.llvm.rows_reduce import Accumulator, Tree, exact_factors
 from thixo.codegen.llvm.rows_stages import Stages, Walk
 from thixo.codegen.llvm.target import Target
@@ -133,6 +134,8 @@ class _Block:
                 at, part = one.attribute
                 read = self._load if operands[at].view == "row" else self._spread
                 self.values[i] = [parts[part] for parts in read(operands[at], self.rows[at])]
+            elif one.op == "pick":
+                self.values[i] = self.pick(one)
             elif one.op == "columns":
                 self.values[i] = [self.f.splat("i64", self.total, self.lanes.count)] * self.groups
             else:
@@ -149,6 +152,32 @@ class _Block:
             if arguments not in made:
                 made[arguments] = self.lanes.run(one, types, arguments)
             found.append(made[arguments])
+        return found
+
+    def pick(self, one: Instruction) -> list[str]:
+        """Each lane's own element."""
+        f, count, (at, part) = self.f, self.lanes.count, one.attribute
+        operand, single = self.kernel.operands[at], Lanes(self.f, 1, self.lanes.target)
+        type, found = self.lanes.type(one.type), []
+        for group in range(self.groups):
+            places, made = self.values[one.arguments[0]][group], "poison"
+            for lane in range(count):
+                place = (
+                    f.op(f"extractelement <{count} x i64> {places}, i64 {lane}")
+                    if count > 1
+                    else places
+                )
+                offset = position_offset(f, place, self.total, self.strides[at])
+                row: str | int = (group * count + lane) * operand.bytes
+                if self.left is not None:  # lanes without a row read the last one's
+                    row = f.mul(f.min(lane, f.sub(self.left, 1)), operand.bytes)
+                value = single.load(operand, f.at(f.at(self.rows[at], row), offset))[part]
+                made = (
+                    f.op(f"insertelement {type} {made}, {REGISTER[one.type]} {value}, i64 {lane}")
+                    if count > 1
+                    else value
+                )
+            found.append(made)
         return found
 
     def walk(self, walk: Walk) -> None:

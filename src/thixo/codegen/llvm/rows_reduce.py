@@ -43,10 +43,12 @@ def combine(lanes: Lanes, combiner: str, type: str, a: str, b: str) -> str:
         return f.op(f"{'or' if combiner == 'max' else 'and'} {register} {a}, {b}")
     if is_integer(type):
         return f.intrinsic(("s" if is_signed(type) else "u") + combiner, register, a, b)
+    # As processors have it in one instruction: a NaN in `a` stays. One in `b` is known before `a` is.
+    choice = lanes.type("bool")
     better = f.op(f"fcmp {'ogt' if combiner == 'max' else 'olt'} {register} {b}, {a}")
+    found = f.op(f"select {choice} {better}, {register} {b}, {register} {a}")
     lost = f.op(f"fcmp uno {register} {b}, {b}")
-    choice = f.op(f"or {lanes.type('bool')} {better}, {lost}")
-    return f.op(f"select {lanes.type('bool')} {choice}, {register} {b}, {register} {a}")
+    return f.op(f"select {choice} {lost}, {register} {b}, {register} {found}")
 
 
 def exact_factors(

@@ -29,6 +29,7 @@ class Walk:
     )  # what is known once it is over, stores included
     kept: list[int] = field(default_factory=list)  # values that it puts aside
     fetched: list[int] = field(default_factory=list)  # values that an earlier walk put aside
+    first: set[int] = field(default_factory=set)  # operands of full size that no walk before reads
 
     @property
     def cost(self) -> int:
@@ -131,6 +132,11 @@ def stages(kernel: Kernel) -> Stages:
     before = [i for i in before if body[i].op != "reduce"]
     made = Stages(kernel, varying, level, walks, before, sorted(kept), {})
     made.places = _places(made)
+    seen_before: set[int] = set()
+    for w in walks:
+        read = {body[v].attribute[0] for v in w.computed if body[v].op == "load"}
+        w.first = {i for i in read - seen_before if kernel.operands[i].view == "full"}
+        seen_before |= read
     return made
 
 

@@ -6,6 +6,7 @@
 
 #include "../error.h"
 #include "../kernels.h"
+#include "../stream.h"
 #include "../thread_pool.h"
 #include "types.h"
 
@@ -82,6 +83,7 @@ inline void build(Nest& nest, const Array* arrays, int any_count) {
   nest.count = count;
   nest.in_lines = false;
   nest.moves = false;
+  nest.results = 1;
   int64_t total = 1;
   for (int k = 0; k < count; ++k) {
     nest.data[k] = arrays[k].data;
@@ -283,9 +285,49 @@ void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
   });
 }
 
+// ---- results that no cache holds
+
+constexpr int kMostStreamed = 4;
+constexpr int64_t kStreamElements = 512;  // they are in the nearest cache between the loop and memory
+
+bool streams(const Nest& nest) {
+  if (!kStreams || nest.results > kMostStreamed || nest.sizes[0] < kStreamElements) return false;
+  const int first = nest.count - nest.results;
+  int64_t bytes = 0;
+  for (int k = first; k < nest.count; ++k) {
+    bytes += nest.total * nest.item[k];
+    if (nest.strides[0][k] != nest.item[k]) return false;
+    for (int i = 0; i < first; ++i)
+      if (nest.data[i] == nest.data[k]) return false;  // in place: it is in the cache already
+  }
+  return bytes >= kStreamedBytes;
+}
+
+void stream_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
+  const int first = nest.count - nest.results;
+  alignas(64) char lines[kMostStreamed][kStreamElements * 16];
+  walk_rows<0>(nest, begin, end, [&](char* const* at, const int64_t* strides, int64_t n) {
+    // The first piece ends where a line of the cache does, and so all others.
+    const auto beyond = static_cast<int64_t>(reinterpret_cast<uintptr_t>(at[first]) % kLine) / nest.item[first];
+    int64_t count = 0;
+    for (int64_t done = 0; done < n; done += count) {
+      count = std::min(kStreamElements - (done == 0 ? beyond : 0), n - done);
+      char* from[kMaxOperands];
+      for (int k = 0; k < nest.count; ++k) from[k] = k < first ? at[k] + done * strides[k] : lines[k - first];
+      run_row(nest, loop, from, strides, count);
+      for (int k = first; k < nest.count; ++k) stream_out(at[k] + done * nest.item[k], from[k], count * nest.item[k]);
+    }
+  });
+  stream_end();
+}
+
 void run_large(const Nest& nest, Loop loop, int64_t grain) {
   if (nest.ndim > 1) {
     if (const int across = transposed_dimension(nest)) return run_tiles(nest, across, loop, grain);
+  }
+  if (streams(nest)) {
+    return parallel_evenly(nest.total, grain,
+                           [&](int64_t begin, int64_t end) { stream_range(nest, loop, begin, end); });
   }
   parallel_evenly(nest.total, grain,
                [&](int64_t begin, int64_t end) { run_range<0>(nest, loop, begin, end); });
@@ -346,12 +388,13 @@ void run_row(const Nest& nest, Loop loop, char* const* at, const int64_t* stride
   }
 }
 
-void run_loop(Loop loop, const Array* arrays, int count, int64_t grain, bool in_lines) {
-  if (count == 2) return run_counted<2>(loop, arrays, grain, in_lines);
-  if (count == 3) return run_counted<3>(loop, arrays, grain, in_lines);
+void run_loop(Loop loop, const Array* arrays, int count, int64_t grain, bool in_lines, int results) {
+  if (count == 2 && results == 1) return run_counted<2>(loop, arrays, grain, in_lines);
+  if (count == 3 && results == 1) return run_counted<3>(loop, arrays, grain, in_lines);
   Nest nest;
   build_nest(nest, arrays, count);
   nest.in_lines = in_lines;
+  nest.results = results;
   run_nest(nest, loop, grain);
 }
 

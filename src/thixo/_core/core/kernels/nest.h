@@ -17,6 +17,7 @@ struct Nest {
   int64_t total;  // number of elements; 0 when the shape is empty
   bool in_lines;  // the loop takes elements that follow each other, or one that stays: others are brought into lines
   bool moves;     // the loop only moves the elements of its one operand
+  int results;    // how many of the operands, the last ones, are written
   char* data[kMaxOperands];
   int item[kMaxOperands];  // bytes of an element
   int64_t sizes[kMaxDims];
