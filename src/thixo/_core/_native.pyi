@@ -25,10 +25,19 @@ class _FirstSecond(NamedTuple):
     first: Tensor
     second: Tensor
 
+class _G_gatesG_first_h(NamedTuple):
+    g_gates: Tensor
+    g_first_h: Tensor
+
 class _G_gatesG_first_hG_first_c(NamedTuple):
     g_gates: Tensor
     g_first_h: Tensor
     g_first_c: Tensor
+
+class _G_input_gatesG_state_gatesG_first_h(NamedTuple):
+    g_input_gates: Tensor
+    g_state_gates: Tensor
+    g_first_h: Tensor
 
 class _G_queryG_keyG_value(NamedTuple):
     g_query: Tensor
@@ -132,6 +141,15 @@ class _ValuesInverse_indicesCounts(NamedTuple):
 class _VarMean(NamedTuple):
     var: Tensor
     mean: Tensor
+
+class _YLast_h(NamedTuple):
+    y: Tensor
+    last_h: Tensor
+
+class _YLast_hGates(NamedTuple):
+    y: Tensor
+    last_h: Tensor
+    gates: Tensor
 
 class _YLast_hLast_cGatesCells(NamedTuple):
     y: Tensor

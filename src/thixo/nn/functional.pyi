@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 
-from thixo._core._native import Generator as Generator, Tensor as Tensor, _G_gatesG_first_hG_first_c, _G_queryG_keyG_value, _ValuesIndices, _YLast_hLast_cGatesCells, _YLogsumexp, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
+from thixo._core._native import Generator as Generator, Tensor as Tensor, _G_gatesG_first_h, _G_gatesG_first_hG_first_c, _G_input_gatesG_state_gatesG_first_h, _G_queryG_keyG_value, _ValuesIndices, _YLast_h, _YLast_hGates, _YLast_hLast_cGatesCells, _YLogsumexp, _YLse, _YMeanRstdVar, _YMeanVar, _YSlopeTotal
 from thixo.device import device as Device
 from thixo.dtype import DType as DType
 
@@ -151,6 +151,10 @@ def grid_sample(input: Tensor, grid: Tensor, mode: _str = 'bilinear', padding_mo
     """Values of images (or volumes) at the places that `grid` gives, in coordinates from -1 to 1."""
 def group_norm(input: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, *, out: Tensor | None = None) -> Tensor:
     """Normalise each sample over groups of its channels, then scale and shift each channel."""
+def gru_layer(input: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = None, bias_hh: Tensor | None = None, reverse: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _YLast_hGates:
+    """One layer of gated recurrent units in one direction: outputs, last state, and what its gradient needs."""
+def gru_layer_backward(g_y: Tensor, g_h: Tensor, input: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = None, bias_hh: Tensor | None = None, y: Tensor | None = None, gates: Tensor | None = None, reverse: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _G_input_gatesG_state_gatesG_first_h:
+    """Back through time: gradients of what input and state add to the gates of `gru_layer`, and of its first state."""
 def gumbel_softmax(logits: Tensor, tau: _float = 1, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1, *, out: Tensor | None = None) -> Tensor:
     """A random choice among the last axis, soft or (with `hard`) one-hot with the soft one's gradient."""
 def hardshrink(input: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
@@ -203,7 +207,7 @@ def lp_pool3d(input: Tensor, norm_type: _float, kernel_size: _int | Sequence[_in
     """The p-norm of each window of a volume."""
 def lstm_layer(input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = None, bias_hh: Tensor | None = None, reverse: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _YLast_hLast_cGatesCells:
     """One layer of long short-term memory in one direction: outputs, last state, and what its gradient needs."""
-def lstm_layer_backward(g_y: Tensor, g_h: Tensor, g_c: Tensor, c: Tensor, weight_hh: Tensor, gates: Tensor, cells: Tensor, reverse: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _G_gatesG_first_hG_first_c:
+def lstm_layer_backward(g_y: Tensor, g_h: Tensor, g_c: Tensor, input: Tensor, h: Tensor, c: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = None, bias_hh: Tensor | None = None, gates: Tensor | None = None, cells: Tensor | None = None, reverse: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _G_gatesG_first_hG_first_c:
     """Back through time: gradients of what goes into the gates of `lstm_layer`, and of its first state."""
 def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0, size_average: _bool | None = None, reduce: _bool | None = None, reduction: _str = 'mean', *, out: Tensor | None = None) -> Tensor:
     """What input1 lacks to be above input2 by the margin (below it, where target is -1)."""
@@ -276,6 +280,10 @@ def relu_(input: Tensor, inplace: _bool = False) -> Tensor:
     """The input where it is positive, 0 elsewhere."""
 def rms_norm(input: Tensor, normalized_shape: _int | Sequence[_int], weight: Tensor | None = None, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """Divide each sample by the root of its mean square over the last axes, then scale."""
+def rnn_layer(input: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = None, bias_hh: Tensor | None = None, relu: _bool = False, reverse: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _YLast_h:
+    """One plain recurrent layer in one direction, of tanh or of relu: outputs and last state. `nn.RNN` runs it."""
+def rnn_layer_backward(g_y: Tensor, g_h: Tensor, input: Tensor, h: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias_ih: Tensor | None = None, bias_hh: Tensor | None = None, y: Tensor | None = None, relu: _bool = False, reverse: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _G_gatesG_first_h:
+    """Back through time: gradients of what goes into the steps of `rnn_layer`, and of its first state."""
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """leaky_relu whose slope is drawn from [lower, upper] when training, their mean otherwise."""
 def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False, inplace: _bool = False) -> Tensor:

@@ -1,60 +1,25 @@
-"""Whole sequences through one recurrent layer.
-
-A layer's gradient has two parts: back through time, which is an operator of its own, and products over all times at
-once. With a graph of gradients the rule writes out every step in public operators instead, so that it can be
-differentiated again.
-"""
+"""Long short-term memory over whole sequences; see `recurrent_parts.py`."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from thixo import _core
-from thixo.dtype import FLOATS, float32, float64
-from thixo.errors import DTypeError, ShapeError, describe
+from thixo.dtype import FLOATS
+from thixo.errors import ShapeError
 from thixo.ops import public as tx
 from thixo.ops.base import Op, Spec
+from thixo.ops.recurrent_parts import (
+    check_gradients,
+    check_layer,
+    kept,
+    layer_gradients,
+    share_of_input,
+    sigmoid,
+    through_steps,
+    times,
+)
 from thixo.ops.samples import Bad, Sample
-
-
-def _check(op: str, input: Any, h: Any, c: Any, weight_ih: Any, weight_hh: Any, *biases: Any) -> None:  # fmt: skip
-    if input.ndim != 3:
-        raise ShapeError(f"{op}: input is {describe(input)}; it must be (time, batch, features)")
-    if input.shape[0] == 0:
-        raise ShapeError(f"{op}: input is {describe(input)}; there must be at least one time")
-    if weight_hh.ndim != 2 or weight_hh.shape[0] != 4 * weight_hh.shape[1]:
-        raise ShapeError(f"{op}: weight_hh is {describe(weight_hh)}; it must be (4 hidden, hidden)")
-    hidden = weight_hh.shape[1]
-    wanted = {
-        "h": (h, (input.shape[1], hidden)),
-        "c": (c, (input.shape[1], hidden)),
-        "weight_ih": (weight_ih, (4 * hidden, input.shape[2])),
-        "weight_hh": (weight_hh, (4 * hidden, hidden)),
-        "bias_ih": (biases[0], (4 * hidden,)),
-        "bias_hh": (biases[1], (4 * hidden,)),
-    }
-    for name, (given, shape) in wanted.items():
-        if given is None:
-            continue
-        if tuple(given.shape) != shape:
-            raise ShapeError(
-                f"{op}: {name} is {describe(given)}; with input {describe(input)} and hidden size "
-                f"{hidden} it must be {list(shape)}"
-            )
-        if given.dtype != input.dtype:
-            raise DTypeError(
-                f"{op}: dtypes differ: input is {describe(input)}, {name} is {describe(given)}"
-            )
-
-
-def _kept(dtype: Any) -> Any:
-    """The dtype of what the gradient needs: that of the computation."""
-    return float64 if dtype == float64 else float32
-
-
-def _sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
 
 
 class LSTMLayer(Op):
@@ -77,7 +42,8 @@ class LSTMLayer(Op):
     nondifferentiable = ("gates", "cells")
 
     def infer(input, h, c, weight_ih, weight_hh, bias_ih, bias_hh, reverse):
-        _check("lstm_layer", input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
+        states = {"h": h, "c": c}
+        check_layer("lstm_layer", 4, input, states, weight_ih, weight_hh, bias_ih, bias_hh)
         time, batch, _ = input.shape
         hidden, dtype = weight_hh.shape[1], input.dtype
         state = Spec((batch, hidden), dtype)
@@ -85,24 +51,18 @@ class LSTMLayer(Op):
             Spec((time, batch, hidden), dtype),
             state,
             state,
-            Spec((time, batch, 4 * hidden), _kept(dtype)),
-            Spec((time, batch, hidden), _kept(dtype)),
+            Spec((time, batch, 4 * hidden), kept(dtype)),
+            Spec((time, batch, hidden), kept(dtype)),
         )
 
     def kernel(input, h, c, weight_ih, weight_hh, bias_ih, bias_hh, reverse):
-        shares = np.matmul(input, weight_ih.T)
-        for bias in (bias_ih, bias_hh):
-            shares = shares if bias is None else shares + bias
+        shares = share_of_input(input, weight_ih, bias_ih)
+        shares = shares if bias_hh is None else shares + bias_hh
         y = np.empty((*input.shape[:2], weight_hh.shape[1]), input.dtype)
         cells, gates = np.empty_like(y), np.empty_like(shares)
-        for t in range(len(input))[:: -1 if reverse else 1]:
+        for t in times(len(input), reverse):
             take, forget, cell, give = np.split(shares[t] + h @ weight_hh.T, 4, axis=-1)
-            take, forget, cell, give = (
-                _sigmoid(take),
-                _sigmoid(forget),
-                np.tanh(cell),
-                _sigmoid(give),
-            )
+            take, forget, give, cell = sigmoid(take), sigmoid(forget), sigmoid(give), np.tanh(cell)
             c = forget * c + take * cell
             h = give * np.tanh(c)
             y[t], cells[t], gates[t] = h, c, np.concatenate([take, forget, cell, give], axis=-1)
@@ -112,39 +72,13 @@ class LSTMLayer(Op):
         g_y, g_last_h, g_last_c, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh, y, gates,
         cells, reverse, needs,
     ):  # fmt: skip
-        if _core.is_grad_enabled():
-            return _written_out(
-                g_y,
-                g_last_h,
-                g_last_c,
-                input,
-                h,
-                c,
-                weight_ih,
-                weight_hh,
-                bias_ih,
-                bias_hh,
-                reverse,
-            )
         g, g_h, g_c = tx.nn.functional.lstm_layer_backward(
-            g_y, g_last_h, g_last_c, c, weight_hh, gates, cells, reverse
-        )
-        flat = g.flatten(0, 1)  # (time * batch, 4 hidden)
-        g_input = tx.matmul(g, weight_ih) if needs[0] else None
-        g_ih = tx.matmul(flat.mT, input.flatten(0, 1)) if needs[3] else None
-        g_hh = None
-        if needs[4]:
-            # The state that each step began with: the output of the one before, and at first h.
-            time = input.shape[0]
-            first, rest = (time - 1, slice(None, -1)) if reverse else (0, slice(1, None))
-            before = y[1:] if reverse else y[:-1]
-            g_hh = tx.matmul(g[first].mT, h)
-            if time > 1:
-                g_hh = g_hh + tx.matmul(g[rest].flatten(0, 1).mT, before.flatten(0, 1))
-        bias = flat.sum(0) if needs[5] or needs[6] else None
-        # Both biases add to the same sums. Each gets a gradient of its own: one tensor in two places could be written twice.
-        second = bias.clone() if needs[5] and needs[6] else bias
-        return g_input, g_h, g_c, g_ih, g_hh, bias, second
+            g_y, g_last_h, g_last_c, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh, gates,
+            cells, reverse,
+        )  # fmt: skip
+        wanted = (needs[0], *needs[3:7])
+        g_input, g_h, *rest = layer_gradients(g, g, g_h, input, h, y, weight_ih, reverse, wanted)
+        return g_input, g_h, g_c, *rest
 
     def reference(input, h, c, weight_ih, weight_hh, bias_ih=None, bias_hh=None, reverse=False):
         time, batch, _ = input.shape
@@ -187,49 +121,45 @@ class LSTMLayer(Op):
 class LSTMLayerBackward(Op):
     """Back through time: gradients of what goes into the gates of `lstm_layer`, and of its first state.
 
-    >>> g, one = tx.ones(5, 2, 4), tx.ones(2, 4)
-    >>> gates, cells = tx.full((5, 2, 16), 0.5), tx.zeros(5, 2, 4)
-    >>> into, _, _ = tx.nn.functional.lstm_layer_backward(g, one, one, one, tx.zeros(16, 4), gates, cells)
+    Its gates and cells, where they are known, save the way there. They follow from the other arguments, and so have
+    no gradients of their own.
+
+    >>> g, one, x, w = tx.ones(5, 2, 4), tx.ones(2, 4), tx.ones(5, 2, 3), tx.zeros(16, 3)
+    >>> into, _, _ = tx.nn.functional.lstm_layer_backward(g, one, one, x, one, one, w, tx.zeros(16, 4))
     >>> into.shape
     Size([5, 2, 16])
     """
 
     signature = (
-        "lstm_layer_backward(g_y, g_h, g_c, c, weight_hh, gates, cells, reverse: bool = False) "
+        "lstm_layer_backward(g_y, g_h, g_c, input, h, c, weight_ih, weight_hh, bias_ih = None, "
+        "bias_hh = None, gates = None, cells = None, reverse: bool = False) "
         "-> (g_gates, g_first_h, g_first_c)"
     )
     namespace = "nn.functional"
     dtypes = FLOATS
-    vjp = (
-        None  # the rule of lstm_layer writes its steps out where gradients of gradients are wanted
-    )
 
-    def infer(g_y, g_h, g_c, c, weight_hh, gates, cells, reverse):
-        if g_y.ndim != 3 or g_y.shape[0] == 0:
-            raise ShapeError(
-                f"lstm_layer_backward: g_y is {describe(g_y)}; it must be (time, batch, hidden), at least one time"
-            )
-        time, batch, hidden = g_y.shape
-        wanted = {
-            "g_h": (g_h, (batch, hidden)),
-            "g_c": (g_c, (batch, hidden)),
-            "c": (c, (batch, hidden)),
-            "weight_hh": (weight_hh, (4 * hidden, hidden)),
-            "gates": (gates, (time, batch, 4 * hidden)),
-            "cells": (cells, (time, batch, hidden)),
-        }
-        for name, (given, shape) in wanted.items():
-            if tuple(given.shape) != shape:
-                raise ShapeError(
-                    f"lstm_layer_backward: {name} is {describe(given)}; with g_y {describe(g_y)} it "
-                    f"must be {list(shape)}"
-                )
+    def infer(
+        g_y, g_h, g_c, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh, gates, cells, reverse
+    ):
+        op, states = "lstm_layer_backward", {"h": h, "c": c}
+        check_layer(op, 4, input, states, weight_ih, weight_hh, bias_ih, bias_hh)
+        hidden = weight_hh.shape[1]
+        wanted = {"g_y": (g_y, "all"), "g_h": (g_h, "state"), "g_c": (g_c, "state")}
+        wanted |= {"gates": (gates, "4"), "cells": (cells, "all")}
+        check_gradients(op, input, hidden, wanted)
+        time, batch, _ = input.shape
         state = Spec((batch, hidden), g_y.dtype)
         return Spec((time, batch, 4 * hidden), g_y.dtype), state, state
 
-    def kernel(g_y, g_h, g_c, c, weight_hh, gates, cells, reverse):
+    def kernel(
+        g_y, g_h, g_c, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh, gates, cells, reverse
+    ):
+        if gates is None or cells is None:
+            *_, gates, cells = LSTMLayer.kernel(
+                input, h, c, weight_ih, weight_hh, bias_ih, bias_hh, reverse
+            )
         made = np.empty(gates.shape, g_y.dtype)
-        order = list(range(len(g_y))[:: -1 if reverse else 1])
+        order = times(len(g_y), reverse)
         for step in reversed(range(len(order))):
             t = order[step]
             take, forget, cell, give = np.split(gates[t], 4, axis=-1)
@@ -246,7 +176,24 @@ class LSTMLayerBackward(Op):
             g_c = g_c * forget
         return made, np.array(g_h), np.array(g_c)
 
-    def reference(g_y, g_h, g_c, c, weight_hh, gates, cells, reverse=False):
+    def vjp(
+        g_g_gates, g_g_first_h, g_g_first_c, g_y, g_h, g_c, input, h, c, weight_ih, weight_hh,
+        bias_ih, bias_hh, reverse,
+    ):  # fmt: skip
+        given = (g_y, g_h, g_c, input, h, c, weight_ih, weight_hh, bias_ih, bias_hh)
+        made = through_steps(
+            lambda *tensors: _back(*tensors, reverse), given, (g_g_gates, g_g_first_h, g_g_first_c)
+        )
+        return *made, None, None
+
+    def reference(
+        g_y, g_h, g_c, input, h, c, weight_ih, weight_hh, bias_ih=None, bias_hh=None, gates=None,
+        cells=None, reverse=False,
+    ):  # fmt: skip
+        if gates is None:
+            *_, gates, cells = LSTMLayer.reference(
+                input, h, c, weight_ih, weight_hh, bias_ih, bias_hh, reverse
+            )
         time, batch, hidden = g_y.shape
         made = np.zeros((time, batch, 4, hidden))
         g_h, g_c = np.array(g_h, float), np.array(g_c, float)
@@ -270,38 +217,42 @@ class LSTMLayerBackward(Op):
         return made.reshape(time, batch, 4 * hidden), g_h, g_c
 
     def samples(s):
-        state = [s.real(s.n, s.k) for _ in range(3)]
-        u, gates, cells = s.real(4 * s.k, s.k), s.real(3, s.n, 4 * s.k), s.real(3, s.n, s.k)
-        yield Sample(s.real(3, s.n, s.k), *state, u, gates, cells)
-        yield Sample(s.real(3, s.n, s.k), *state, u, gates, cells, reverse=True)
+        state = [s.real(s.n, s.k) for _ in range(4)]
+        w, u, b = s.real(4 * s.k, s.m), s.real(4 * s.k, s.k), s.real(4 * s.k)
+        x, g = s.real(3, s.n, s.m), s.real(3, s.n, s.k)
+        yield Sample(g, *state[:2], x, *state[2:], w, u, b, b)
+        two = s.real(2, s.n, s.k), s.real(2, s.n, s.m)
+        yield Sample(two[0], *state[:2], two[1], *state[2:], w, u, reverse=True)
+        # What is given must be the layer's results for gradients to be right.
+        known = s.real(3, s.n, 4 * s.k), s.real(3, s.n, s.k)
+        yield Sample(g, *state[:2], x, *state[2:], w, u, None, b, *known, grad=False)
+        yield Sample(g, *state[:2], x, *state[2:], w, u, b, None, *known, reverse=True, grad=False)
 
     def bad(s):
         g, h, u = s.real(2, 3, 5), s.real(3, 5), s.real(20, 5)
-        gates, cells = s.real(2, 3, 20), s.real(2, 3, 5)
-        yield Bad(Sample(g[0], h, h, h, u, gates, cells), ShapeError, "g_y is")
-        yield Bad(Sample(g, h[1:], h, h, u, gates, cells), ShapeError, "g_h is")
-        yield Bad(Sample(g, h, h, h, u, gates[:, :, 1:], cells), ShapeError, "gates is")
+        x, w, gates = s.real(2, 3, 4), s.real(20, 4), s.real(2, 3, 20)
+        yield Bad(Sample(g[0], h, h, x, h, h, w, u), ShapeError, "g_y is")
+        yield Bad(Sample(g, h[1:], h, x, h, h, w, u), ShapeError, "g_h is")
+        yield Bad(Sample(g, h, h, x, h, h, w, u, None, None, gates[1:]), ShapeError, "gates is")
 
 
-def _written_out(
+def _back(
     g_y: Any, g_h: Any, g_c: Any, input: Any, h: Any, c: Any, weight_ih: Any, weight_hh: Any,
     bias_ih: Any, bias_hh: Any, reverse: bool,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """The gradients of lstm_layer, every step in operators that have gradients themselves."""
+    """What `lstm_layer_backward` computes, in operators that have gradients themselves."""
     steps = []
-    order = list(range(input.shape[0])[:: -1 if reverse else 1])
-    for t in order:
-        share = tx.nn.functional.linear(input[t], weight_ih, bias_ih)
-        sums = share + tx.nn.functional.linear(h, weight_hh, bias_hh)
+    shares = tx.nn.functional.linear(input, weight_ih, bias_ih)
+    for t in times(input.shape[0], reverse):
+        sums = shares[t] + tx.nn.functional.linear(h, weight_hh, bias_hh)
         take, forget, cell, give = sums.chunk(4, -1)
         take, forget, cell, give = take.sigmoid(), forget.sigmoid(), cell.tanh(), give.sigmoid()
         new = forget * c + take * cell
         squashed = new.tanh()
-        steps.append((t, h, c, take, forget, cell, give, squashed))
+        steps.append((t, c, take, forget, cell, give, squashed))
         h, c = give * squashed, new
-    into: list[Any] = [None] * len(order)
-    g_hh = 0
-    for t, before, past, take, forget, cell, give, squashed in reversed(steps):
+    into: list[Any] = [None] * len(steps)
+    for t, past, take, forget, cell, give, squashed in reversed(steps):
         g = g_y[t] + g_h
         g_c = g_c + g * give * (1 - squashed * squashed)
         parts = [
@@ -309,11 +260,6 @@ def _written_out(
             g_c * take * (1 - cell * cell), g * squashed * give * (1 - give),
         ]  # fmt: skip
         into[t] = tx.cat(parts, -1)
-        g_hh = g_hh + tx.matmul(into[t].mT, before)
         g_h = tx.matmul(into[t], weight_hh)
         g_c = g_c * forget
-    made = tx.stack(into)
-    flat = made.flatten(0, 1)
-    g_ih = tx.matmul(flat.mT, input.flatten(0, 1))
-    bias = flat.sum(0)
-    return tx.matmul(made, weight_ih), g_h, g_c, g_ih, g_hh, bias, bias
+    return tx.stack(into), g_h, g_c

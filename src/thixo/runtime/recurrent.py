@@ -46,7 +46,53 @@ def lstm_back(k: Any, i: Any, f: Any, z: Any, o: Any, c: Any, before: Any, gy: A
     )
 
 
-CELLS: dict[str, tuple[Cell, int, Cell, int]] = {"lstm": (lstm, 9, lstm_back, 9)}
+def gru(k: Any, xr: Any, xz: Any, xn: Any, hr: Any, hz: Any, hn: Any, h: Any) -> Any:
+    """The shares of input and state in the gates, and the state: the gates, one share, the next state."""
+    r, z = _sigmoid(k, xr + hr), _sigmoid(k, xz + hz)
+    n = k.tanh(xn + r * hn)
+    return r, z, n, hn, (1 - z) * n + z * h
+
+
+def gru_back(k: Any, r: Any, z: Any, n: Any, hn: Any, before: Any, gy: Any, gh: Any, carried: Any) -> Any:  # fmt: skip
+    """Gradients of both shares in the gates, and of what the state before gave as it was.
+
+    From what `gru` kept, the state before, and gradients: of the output, of the state by the next step's gates, and of
+    what that step carried over.
+    """
+    g = gy + gh + carried
+    to_n = g * (1 - z) * (1 - n * n)
+    to_z = g * (before - n) * (z * (1 - z))
+    to_r = to_n * hn * (r * (1 - r))
+    return to_r, to_z, to_n, to_r, to_z, to_n * r, g * z
+
+
+def tanh(k: Any, x: Any, h: Any) -> Any:
+    """The next state."""
+    return (k.tanh(x + h),)
+
+
+def tanh_back(k: Any, y: Any, gy: Any, gh: Any) -> Any:
+    """The gradient of what went in."""
+    return ((gy + gh) * (1 - y * y),)
+
+
+def relu(k: Any, x: Any, h: Any) -> Any:
+    """The next state."""
+    return (k.maximum(x + h, 0.0),)
+
+
+def relu_back(k: Any, y: Any, gy: Any, gh: Any) -> Any:
+    """The gradient of what went in."""
+    return (k.where(y > 0.0, gy + gh, 0.0),)
+
+
+# Each way: the cell, and how many operands it reads.
+CELLS: dict[str, tuple[Cell, int, Cell, int]] = {
+    "lstm": (lstm, 9, lstm_back, 9),
+    "gru": (gru, 7, gru_back, 8),
+    "tanh": (tanh, 2, tanh_back, 3),
+    "relu": (relu, 2, relu_back, 3),
+}
 DTYPES = ("f32", "f64")  # half types are computed in float32
 
 

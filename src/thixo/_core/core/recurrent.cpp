@@ -11,7 +11,7 @@ namespace thixo {
 
 namespace {
 
-constexpr int kGates = 4;
+constexpr int kMostOperands = 20;
 
 // How many sequences run through all times together. A weight that stays in a near cache may be walked through by
 // each part; a large one is read less often.
@@ -30,45 +30,68 @@ void turn(const T* from, T* to, int64_t rows, int64_t columns) {
         for (int64_t r = i; r < std::min(i + kTile, rows); ++r) to[c * rows + r] = from[r * columns + c];
 }
 
+template <class T>
+void add_to(T* sums, const T* more, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) sums[i] += more[i];
+}
+
+// Lines in memory, and the operands of a step gathered from them.
 struct Walk {
-  const LstmSequence& s;
+  const Sequence& s;
   int64_t item;
+  int64_t time(int64_t step) const { return s.reverse ? s.steps - 1 - step : step; }
   char* at(const void* base, int64_t index) const {
     return const_cast<char*>(static_cast<const char*>(base)) + index * item;
   }
-  int64_t time(int64_t step) const { return s.reverse ? s.steps - 1 - step : step; }
+};
+struct Operands {
+  char* pointers[kMostOperands];
+  int64_t strides[kMostOperands];
+  int count = 0;
+  explicit Operands(int64_t item) { std::fill(strides, strides + kMostOperands, item); }
+  void add(char* line) { pointers[count++] = line; }
+  void add(char* lines, int many, int64_t bytes) {
+    for (int i = 0; i < many; ++i) add(lines + i * bytes);
+  }
+  void run(Loop step, int64_t n) {
+    step(pointers, strides, n);
+    count = 0;
+  }
 };
 
 }  // namespace
 
-void lstm_forward(const LstmSequence& s, const void* x, const void* h, const void* weight_ih, const void* bias, void* y) {
+void recurrent_forward(const Sequence& s, const void* x, const void* weight_ih, const void* bias_ih, const void* bias_hh) {
+  const RecurrentKind& kind = s.kind;
   const Walk w{s, item_size(s.dtype)};
-  const int64_t H = s.hidden, G = kGates * H;
-  Product shares;  // of the inputs of all times
-  shares.dtype = s.dtype;
-  shares.m = s.steps * s.batch;
-  shares.n = G;
-  shares.k = s.inputs;
-  shares.a = x;
-  shares.a_row = s.inputs;
-  shares.a_k = 1;
-  shares.b = weight_ih;
-  shares.b_k = 1;
-  shares.b_n = s.inputs;
-  shares.c = s.gates;
-  shares.c_row = G;
-  shares.bias = bias;
-  shares.bias_n = 1;
-  gemm(shares);
+  const int64_t H = s.hidden, G = kind.gates * H, line = H * w.item;
+  // What the inputs of all times add stands where the step's results will: in what is kept, or in the output.
+  void* shares = kind.lines ? s.kept : s.y;
+  const int64_t share_row = std::max(kind.lines, 1) * H;
+  Product inputs;
+  inputs.dtype = s.dtype;
+  inputs.m = s.steps * s.batch;
+  inputs.n = G;
+  inputs.k = s.inputs;
+  inputs.a = x;
+  inputs.a_row = s.inputs;
+  inputs.a_k = 1;
+  inputs.b = weight_ih;
+  inputs.b_k = 1;
+  inputs.b_n = s.inputs;
+  inputs.c = shares;
+  inputs.c_row = share_row;
+  inputs.bias = bias_ih;
+  inputs.bias_n = 1;
+  gemm(inputs);
 
-  Buffer turned(size_t(G * H * w.item));
+  Buffer turned(size_t(G * line));
   if (s.dtype == DType::F32) turn(static_cast<const float*>(s.weight_hh), reinterpret_cast<float*>(turned.data), G, H);
   else turn(static_cast<const double*>(s.weight_hh), reinterpret_cast<double*>(turned.data), G, H);
 
-  const int64_t part = part_of(s.batch, G * H * w.item);
-  parallel_for(s.batch, part, [&](int64_t from, int64_t to) {
+  parallel_for(s.batch, part_of(s.batch, G * line), [&](int64_t from, int64_t to) {
     const int64_t rows = to - from;
-    Buffer share(size_t(rows * G * w.item));
+    Buffer share(size_t(rows * kind.gates * line));
     Product p;
     p.dtype = s.dtype;
     p.m = rows;
@@ -81,31 +104,36 @@ void lstm_forward(const LstmSequence& s, const void* x, const void* h, const voi
     p.b_n = 1;
     p.c = share.data;
     p.c_row = G;
-    int64_t strides[15];
-    std::fill(strides, strides + 15, w.item);
+    p.bias = bias_hh;
+    p.bias_n = 1;
+    Operands o(w.item);
     for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t row = w.time(step) * s.batch + from;
       const int64_t last = step ? w.time(step - 1) * s.batch + from : from;
-      p.a = w.at(step ? y : h, last * H);
+      p.a = w.at(step ? s.y : s.h, last * H);
       gemm(p);
       for (int64_t r = 0; r < rows; ++r) {
-        char* g[kGates];
-        for (int i = 0; i < kGates; ++i) g[i] = w.at(s.gates, (row + r) * G + i * H);
-        char* u = share.data + r * G * w.item;
-        char* pointers[15] = {g[0], g[1], g[2], g[3], u, u + H * w.item, u + 2 * H * w.item, u + 3 * H * w.item,
-                              w.at(step ? s.cells : s.c, (last + r) * H),
-                              g[0], g[1], g[2], g[3], w.at(s.cells, (row + r) * H), w.at(y, (row + r) * H)};
-        s.cell(pointers, strides, H);
+        char* mine = w.at(shares, (row + r) * share_row);
+        o.add(mine, kind.gates, line);
+        o.add(share.data + r * kind.gates * line, kind.gates, line);
+        if (kind.cell) o.add(w.at(step ? s.cells : s.c, (last + r) * H));
+        if (kind.carries) o.add(w.at(p.a, r * H));
+        o.add(mine, kind.lines, line);
+        if (kind.cell) o.add(w.at(s.cells, (row + r) * H));
+        o.add(w.at(s.y, (row + r) * H));
+        o.run(s.step, H);
       }
     }
   });
 }
 
-void lstm_backward(const LstmSequence& s, const void* g_y, void* g_h, void* g_c, void* g_gates) {
+void recurrent_backward(const Sequence& s, const void* g_y, void* g_h, void* g_carried, void* to_input, void* to_state) {
+  const RecurrentKind& kind = s.kind;
   const Walk w{s, item_size(s.dtype)};
-  const int64_t H = s.hidden, G = kGates * H;
-  const int64_t part = part_of(s.batch, G * H * w.item);
-  parallel_for(s.batch, part, [&](int64_t from, int64_t to) {
+  const int64_t H = s.hidden, G = kind.gates * H, line = H * w.item;
+  const bool carried = kind.cell || kind.carries;
+  void* shares = kind.carries ? to_state : to_input;
+  parallel_for(s.batch, part_of(s.batch, G * line), [&](int64_t from, int64_t to) {
     const int64_t rows = to - from;
     Product p;
     p.dtype = s.dtype;
@@ -119,27 +147,32 @@ void lstm_backward(const LstmSequence& s, const void* g_y, void* g_h, void* g_c,
     p.b_n = 1;
     p.c = w.at(g_h, from * H);
     p.c_row = H;
-    int64_t strides[14];
-    std::fill(strides, strides + 14, w.item);
+    Operands o(w.item);
     for (int64_t step = s.steps; step-- > 0;) {
       const int64_t row = w.time(step) * s.batch + from;
       const int64_t last = step ? w.time(step - 1) * s.batch + from : from;
       for (int64_t r = 0; r < rows; ++r) {
-        char *g[kGates], *to_gates[kGates];
-        for (int i = 0; i < kGates; ++i) {
-          g[i] = w.at(s.gates, (row + r) * G + i * H);
-          to_gates[i] = w.at(g_gates, (row + r) * G + i * H);
+        if (kind.lines) o.add(w.at(s.kept, (row + r) * kind.lines * H), kind.lines, line);
+        else o.add(w.at(s.y, (row + r) * H));
+        if (kind.cell) {
+          o.add(w.at(s.cells, (row + r) * H));
+          o.add(w.at(step ? s.cells : s.c, (last + r) * H));
         }
-        char* cell = w.at(g_c, (from + r) * H);
-        char* pointers[14] = {g[0], g[1], g[2], g[3], w.at(s.cells, (row + r) * H),
-                              w.at(step ? s.cells : s.c, (last + r) * H), w.at(g_y, (row + r) * H),
-                              w.at(g_h, (from + r) * H), cell,
-                              to_gates[0], to_gates[1], to_gates[2], to_gates[3], cell};
-        s.cell(pointers, strides, H);
+        if (kind.carries) o.add(w.at(step ? s.y : s.h, (last + r) * H));
+        o.add(w.at(g_y, (row + r) * H));
+        o.add(w.at(g_h, (from + r) * H));
+        if (carried) o.add(w.at(g_carried, (from + r) * H));
+        o.add(w.at(to_input, (row + r) * G), kind.gates, line);
+        if (kind.carries) o.add(w.at(to_state, (row + r) * G), kind.gates, line);
+        if (carried) o.add(w.at(g_carried, (from + r) * H));
+        o.run(s.step, H);
       }
-      p.a = w.at(g_gates, row * G);
+      p.a = w.at(shares, row * G);
       gemm(p);
     }
+    if (!kind.carries) return;
+    if (s.dtype == DType::F32) add_to(static_cast<float*>(g_h) + from * H, static_cast<float*>(g_carried) + from * H, rows * H);
+    else add_to(static_cast<double*>(g_h) + from * H, static_cast<double*>(g_carried) + from * H, rows * H);
   });
 }
 

@@ -140,23 +140,28 @@ class RNNBase(Module):
 
     def _run(self, x: Any, state: tuple[Any, ...], name: str, reverse: bool) -> tuple[Any, Any]:
         """One layer in one direction over (time, batch, features): outputs and last state."""
-        step = _STEPS[self.mode][0]
+        weight_ih, weight_hh = (
+            getattr(self, f"weight_ih_{name}"),
+            getattr(self, f"weight_hh_{name}"),
+        )
         bias_ih = getattr(self, f"bias_ih_{name}") if self.bias else None
         bias_hh = getattr(self, f"bias_hh_{name}") if self.bias else None
-        weight_hh = getattr(self, f"weight_hh_{name}")
-        project = getattr(self, f"weight_hr_{name}") if self.proj_size else None
-        if self.mode == "LSTM" and project is None:
-            weight_ih = getattr(self, f"weight_ih_{name}")
-            h, c = state
-            y, h, c, *_ = F.lstm_layer(x, h, c, weight_ih, weight_hh, bias_ih, bias_hh, reverse)
+        weights = weight_ih, weight_hh, bias_ih, bias_hh
+        if self.mode == "GRU":
+            y, h, _ = F.gru_layer(x, state[0], *weights, reverse)
+            return y, (h,)
+        if self.mode != "LSTM":
+            y, h = F.rnn_layer(x, state[0], *weights, self.mode == "RNN_RELU", reverse)
+            return y, (h,)
+        if not self.proj_size:
+            y, h, c, *_ = F.lstm_layer(x, state[0], state[1], *weights, reverse)
             return y, (h, c)
-        shares = F.linear(x, getattr(self, f"weight_ih_{name}"), bias_ih)  # of all times at once
+        shares = F.linear(x, weight_ih, bias_ih)  # of all times at once
         outputs = []
         times = list(shares.unbind(0))
         for share in reversed(times) if reverse else times:
-            state = step(share, F.linear(state[0], weight_hh, bias_hh), state)
-            if project is not None:
-                state = (F.linear(state[0], project), *state[1:])
+            h, c = _step_lstm(share, F.linear(state[0], weight_hh, bias_hh), state)
+            state = (F.linear(h, getattr(self, f"weight_hr_{name}")), c)
             outputs.append(state[0])
         if reverse:
             outputs.reverse()
