@@ -13,7 +13,6 @@ SUITES = {
     "matmul": "products of matrices, also against the machine's peak and oneDNN",
     "conv": "convolutions and pooling, each gradient alone",
     "moves": "operators that move, sort and scan data",
-    "rows": "reductions and row-wise operators",
     "training": "whole training steps of small models",
     "soak": "ten million small operations: does memory stay where it is?",
 }
