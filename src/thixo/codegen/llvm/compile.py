@@ -72,7 +72,11 @@ def _optimise(module: Any, machine: Any) -> None:
 
 
 class Loaded:
-    """Object files in this process; they stay for its life."""
+    """Object files in this process; they stay for its life.
+
+    LLVM's newer linker puts an object in one piece. The older one asks for each section's memory anew and gets it
+    anywhere where that near the last is taken, but code reaches its constants within 2 GB only.
+    """
 
     def __init__(self) -> None:
         import llvmlite.binding as llvm
@@ -80,15 +84,21 @@ class Loaded:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         machine = llvm.Target.from_default_triple().create_target_machine()
-        self._engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+        self._linker = llvm.create_lljit_compiler(machine, use_jit_link=True)
+        self._count = 0
 
     def addresses(self, code: bytes, names: Sequence[str]) -> list[int]:
         """Load the object; where these functions of it are."""
         import llvmlite.binding as llvm
 
-        self._engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-        self._engine.finalize_object()
-        return [self._engine.get_function_address(name) for name in names]
+        library = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+        for name in names:
+            library.export_symbol(name)
+        self._count += 1
+        loaded = library.link(self._linker, f"object {self._count}")
+        found = [loaded[name] for name in names]
+        loaded.detach()  # or it would be gone with this handle
+        return found
 
 
 @functools.cache
