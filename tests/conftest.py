@@ -2,6 +2,12 @@
 
 import signal
 
+from hypothesis import HealthCheck, settings
+
+# A slow or busy machine, or a sanitizer, is no reason to fail.
+settings.register_profile("thixo", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("thixo")
+
 
 def pytest_configure(config):
     # A shell starts background jobs with Ctrl-C ignored, and Python then leaves it so: tests of
