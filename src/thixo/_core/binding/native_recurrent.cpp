@@ -24,7 +24,7 @@ Steps steps_of(Cell cell, DType dtype) {
   Steps& steps = found[cell][dtype == DType::F64];
   if (steps.forward) return steps;
   Object module = Object::own(PyImport_ImportModule("thixo.runtime.recurrent"));
-  Object made = Object::own(PyObject_CallMethod(module.get(), "find", "ss", kCellNames[cell], short_name(dtype)));
+  Object made = Object::own(call_python_method(module.get(), "find", "ss", kCellNames[cell], short_name(dtype)));
   if (made.get() == Py_None) return {};
   unsigned long long forward, backward;
   if (!PyArg_ParseTuple(made.get(), "KK", &forward, &backward)) throw PythonError();
