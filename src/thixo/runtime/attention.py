@@ -31,10 +31,9 @@ def _share(k: Any, exponent: Any) -> Any:
 
 def _softmax(k: Any, scores: Any, top: Any, total: Any, factor: Any) -> tuple[Any, ...]:
     """Exponentials of a row's scores, and its largest score and sum, which go on from block to block."""
-    scores = scores * factor
-    top_now = k.maximum(top, k.reduce_max(scores))
+    top_now = k.maximum(top, k.reduce_max(scores * factor))
     base = k.where(top_now == -math.inf, 0.0, top_now)  # of a row that may attend to nothing so far
-    shares = _share(k, scores - base)
+    shares = _share(k, k.b.fma(scores, factor, -base))
     fade = _share(k, top - base)
     return shares, top_now, total * fade + k.reduce_sum(shares), fade
 
@@ -42,7 +41,7 @@ def _softmax(k: Any, scores: Any, top: Any, total: Any, factor: Any) -> tuple[An
 def _back(
     k: Any, score: Any, logsumexp: Any, slope: Any, mean: Any, factor: Any, scale: Any
 ) -> tuple[Any, ...]:
-    exponent = score * factor - logsumexp
+    exponent = k.b.fma(score, factor, -logsumexp)
     share = _share(k, at_most(k.b, exponent, HIGHEST[exponent.type]))
     return share, share * (slope - mean) * scale
 
