@@ -38,7 +38,9 @@ struct WeightJob {
   bool copies = true;              // else x is read from where it is
   bool joins = false;              // taps along the last axis are neighbours as channels are: one set of rows
   int64_t sets = 1, members = 1;   // sets of rows, each with a place of its own in the image; rows of each
-  int64_t a_row = 1, a_image = 0;  // from row to row; from image to image of a chunk
+  int64_t a_row = 1, a_image = 0;  // from row to row; from unit to unit of a chunk
+  int64_t strips = 1, strip = 1;   // units of an image: all of it, or so many positions of its first axis
+  int64_t group = 0;               // elements of one group's channels in a unit
   int64_t vectors = 1, ld = 16, panels = 1, height = 1, padded = 16;  // of the tile; channels of y, whole panels
   std::vector<int64_t> shifts;     // of each set
   int64_t sums = 0;                // elements of one set of sums: [groups][taps][inner][padded]
@@ -76,10 +78,17 @@ struct WeightJob {
       a_row = c.in_size();
       a_image = channels() * c.in_size();
       shifts.push_back(0);
+      strip = c.out[image.cut];
       return;
     }
     image.lay_out(c.inner, c.in, c.padding, extent, joins);
-    a_image = c.groups * image.elements();
+    // A large image goes by strips that stay near, where their sums are few.
+    const int64_t bytes = (c.groups * image.elements() + c.groups * padded * c.out_size()) * wide, all = c.out[image.cut];
+    if (sums * wide <= kPartBytes) strips = std::min(all, ceil_div(bytes, kChunkBytes));
+    strip = ceil_div(all, strips);
+    strips = ceil_div(all, strip);
+    group = strips == 1 ? image.elements() : reach(strip) * image.slice(image.cut);
+    a_image = c.groups * group;
     for (int64_t d = 0; d < c.kernel[0]; ++d)
       for (int64_t h = 0; h < c.kernel[1]; ++h)
         for (int64_t w = 0; w < (joins ? 1 : c.kernel[2]); ++w)
@@ -87,15 +96,26 @@ struct WeightJob {
   }
 
   int64_t channels() const { return c.groups * c.inner; }
-  int64_t turned_elements() const { return c.groups * padded * c.out_size(); }
+  // Positions of the image that so many of the results meet.
+  int64_t reach(int64_t rows) const {
+    const int cut = image.cut;
+    return (rows - 1) * c.stride[cut] + (c.kernel[cut] - 1) * c.dilation[cut] + 1;
+  }
+  int64_t slice() const { return c.out_size() / c.out[image.cut]; }  // results of one position
+  int64_t unit_places() const { return strip * slice(); }
+  // Those of the units [first, first + count): only the last strip of an image may have fewer.
+  int64_t places(int64_t first, int64_t count) const {
+    return strips == 1 ? count * c.out_size() : (std::min((first % strips + 1) * strip, c.out[image.cut]) - first % strips * strip) * slice();
+  }
+  int64_t turned_elements() const { return c.groups * padded * unit_places(); }
 };
 
 // ---- by tiles
 
-// What one chunk of images is read from.
+// What one chunk of units is read from: several images, or one strip of an image.
 struct Chunk {
   const WeightJob& j;
-  int64_t most;  // images
+  int64_t most;  // units
   Buffer images, turned;
   std::vector<Offsets> table;    // places of all images, one after the other
   std::vector<int64_t> columns;  // of y, turned
@@ -107,39 +127,45 @@ struct Chunk {
     const Convolution& c = j.c;
     if (c.outer % j.k.lanes) std::memset(turned.data, 0, turned.bytes);  // no odd numbers in what is left over
     const int64_t w0 = j.copies ? j.image.slice(2) : 1, h0 = j.copies ? j.image.slice(1) : c.in[2], d0 = j.copies ? j.image.slice(0) : c.in[1] * c.in[2];
-    table.reserve(size_t(count * c.out_size()));
+    int64_t out[3] = {c.out[0], c.out[1], c.out[2]};
+    out[j.image.cut] = j.strip;
+    table.reserve(size_t(count * j.unit_places()));
     for (int64_t n = 0, p = 0; n < count; ++n)
-      for (int64_t d = 0; d < c.out[0]; ++d)
-        for (int64_t h = 0; h < c.out[1]; ++h)
-          for (int64_t w = 0; w < c.out[2]; ++w)
+      for (int64_t d = 0; d < out[0]; ++d)
+        for (int64_t h = 0; h < out[1]; ++h)
+          for (int64_t w = 0; w < out[2]; ++w)
             table.push_back({(n * j.a_image + d * c.stride[0] * d0 + h * c.stride[1] * h0 + w * c.stride[2] * w0) * j.wide, p++ * j.ld * j.wide});
-    for (int64_t p = 0; p < c.out_size(); ++p) columns.push_back(p * j.ld);
+    for (int64_t p = 0; p < j.unit_places(); ++p) columns.push_back(p * j.ld);
   }
-  // Vectors of channels of x in one image, and their copies.
+  // Vectors of channels of x in one unit, and their copies: unit `n0 + n` of all is unit n of these.
   int64_t copies() const { return j.copies ? j.c.groups * j.image.blocks(j.k) : 0; }
   void copy(int64_t n0, int64_t n, int64_t i) {
-    const int64_t group = i / j.image.blocks(j.k);
-    j.image.fill(j.k, j.x + ((n0 + n) * j.channels() + group * j.c.inner) * j.c.in_size() * j.narrow, i % j.image.blocks(j.k), 0,
-                 j.image.extent[j.image.cut], images.data + (n * j.a_image + group * j.image.elements()) * j.wide);
+    const int64_t group = i / j.image.blocks(j.k), block = i % j.image.blocks(j.k), image = (n0 + n) / j.strips;
+    const int64_t first = (n0 + n) % j.strips * j.strip * j.c.stride[j.image.cut];
+    const int64_t low = j.strips == 1 ? 0 : first, high = j.strips == 1 ? j.image.extent[j.image.cut] : first + j.reach(j.strip);
+    char* to = images.data + (n * j.a_image + group * j.group) * j.wide;
+    if (j.strips > 1 && block == 0) j.image.clear(j.k, low, high, to);
+    j.image.fill(j.k, j.x + (image * j.channels() + group * j.c.inner) * j.c.in_size() * j.narrow, block, low, high, to);
   }
   int64_t turns() const { return j.c.groups * j.panels * j.vectors; }
-  // One vector of channels of y in image n.
+  // One vector of channels of y in unit n.
   void turn(int64_t n0, int64_t n, int64_t i) {
     const Convolution& c = j.c;
     const int64_t group = i / (j.panels * j.vectors), vector = i % (j.panels * j.vectors), first = vector * j.k.lanes;
     if (first >= c.outer) return;
-    const char* from = j.y + ((n0 + n) * c.groups * c.outer + group * c.outer + first) * c.out_size() * j.narrow;
-    char* to = panel(group, vector / j.vectors) + (n * c.out_size() * j.ld + vector % j.vectors * j.k.lanes) * j.wide;
-    j.k.spread(from, c.out_size(), to, columns.data(), c.out_size(), std::min(j.k.lanes, c.outer - first));
+    const int64_t image = (n0 + n) / j.strips, start = (n0 + n) % j.strips * j.unit_places();
+    const char* from = j.y + (((image * c.groups + group) * c.outer + first) * c.out_size() + start) * j.narrow;
+    char* to = panel(group, vector / j.vectors) + (n * j.unit_places() * j.ld + vector % j.vectors * j.k.lanes) * j.wide;
+    j.k.spread(from, c.out_size(), to, columns.data(), j.places(n0 + n, 1), std::min(j.k.lanes, c.outer - first));
   }
-  char* panel(int64_t group, int64_t p) { return turned.data + (group * j.panels + p) * most * j.c.out_size() * j.ld * j.wide; }
-  // Adds `count` images to the sums of panels [p0, p1), for members [m0, m1) of sets [s0, s1). Sums lie `row` elements
+  char* panel(int64_t group, int64_t p) { return turned.data + (group * j.panels + p) * most * j.unit_places() * j.ld * j.wide; }
+  // Adds `count` units to the sums of panels [p0, p1), for members [m0, m1) of sets [s0, s1). Sums lie `row` elements
   // apart from member to member and `set` from set to set; `sums` is that of the first of these panels and members, of set 0.
   void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t s0, int64_t s1, int64_t m0, int64_t m1,
            char* sums, int64_t row, int64_t set, bool fresh) {
     const Convolution& c = j.c;
-    const int64_t all = count * c.out_size(), passes = ceil_div(all, j.copies ? kPlaces : 2 * kPlaces), pass = ceil_div(all, passes);
-    const char* a = j.copies ? images.data + group * j.image.elements() * j.wide : j.x + (n0 * j.a_image + group * c.inner * j.a_row) * j.wide;
+    const int64_t all = j.places(n0, count), passes = ceil_div(all, j.copies ? kPlaces : 2 * kPlaces), pass = ceil_div(all, passes);
+    const char* a = j.copies ? images.data + group * j.group * j.wide : j.x + (n0 * j.a_image + group * c.inner * j.a_row) * j.wide;
     for (int64_t at = 0; at < all; at += pass)
       for (int64_t p = p0; p < p1; ++p) {
         const int64_t vectors = std::min(j.vectors, ceil_div(c.outer, j.k.lanes) - p * j.vectors);
@@ -224,15 +250,15 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
   const Convolution& c = j.c;
   j.lay_out();
   const int64_t bytes = ((j.copies ? j.a_image : 0) + j.turned_elements()) * j.wide;
-  const int64_t parts = j.sums * j.wide <= kPartBytes ? std::min(c.batch, kMostParts) : 1;
-  if (parts == 1 && !j.joins && !exchanged && c.batch * bytes <= kAllBytes) return at_once(j, w, parallel);
-  const int64_t chunk = std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1, ceil_div(c.batch, parts)), set = j.members * j.padded;
+  const int64_t units = c.batch * j.strips, parts = j.sums * j.wide <= kPartBytes ? std::min(units, kMostParts) : 1;
+  if (parts == 1 && j.strips == 1 && !j.joins && !exchanged && c.batch * bytes <= kAllBytes) return at_once(j, w, parallel);
+  const int64_t chunk = j.strips > 1 ? 1 : std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1, ceil_div(c.batch, parts)), set = j.members * j.padded;
   Buffer sums(size_t(parts * j.sums * j.wide));
   if (parts > 1) {
     parallel_for(parts, parallel ? 1 : parts, [&](int64_t from, int64_t to) {
       Chunk now(j, chunk);
       for (int64_t p = from; p < to; ++p) {
-        const int64_t n0 = c.batch * p / parts, n1 = c.batch * (p + 1) / parts;
+        const int64_t n0 = units * p / parts, n1 = units * (p + 1) / parts;
         for (int64_t n = n0; n < n1; n += chunk) {
           const int64_t count = std::min(chunk, n1 - n);
           for (int64_t m = 0; m < count; ++m) {
@@ -253,8 +279,8 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
         for (int64_t i = from; i < to; ++i) body(i);
       });
     };
-    for (int64_t n = 0; n < c.batch; n += chunk) {
-      const int64_t count = std::min(chunk, c.batch - n);
+    for (int64_t n = 0; n < units; n += chunk) {
+      const int64_t count = std::min(chunk, units - n);
       share(count * now.copies(), [&](int64_t i) { now.copy(n, i / now.copies(), i % now.copies()); });
       share(count * now.turns(), [&](int64_t i) { now.turn(n, i / now.turns(), i % now.turns()); });
       // A panel of y with one panel of rows of all sets; where these are few, each set alone.
