@@ -12,8 +12,9 @@ constexpr double kParallelWork = 1e6;
 constexpr int64_t kPassBytes = 28 << 10;    // of the weight for one pass: it stays in the nearest cache
 constexpr int64_t kLineBytes = 64;          // of a cache: channels of one line are used together
 constexpr int64_t kImageBytes = 640 << 10;  // of images that are worked on together
-constexpr int64_t kManyBytes = 1 << 20;     // the same where the weight is heavy: it is far away, and read once for them
-constexpr int64_t kHeavyBytes = 1 << 20;    // of a weight that no near cache holds
+constexpr int64_t kManyBytes = 1200 << 10;  // the same where the weight is heavy: it is far away, and read once for them
+constexpr int64_t kRepacked = 3;            // units for each of which a heavy weight is packed again: packed, it would be far away too
+constexpr int64_t kHeavyBytes = 1400 << 10; // of a weight that no near cache holds beside them
 constexpr int64_t kSumBytes = 256 << 10;    // of their results
 constexpr int64_t kListedPlaces = 4096;      // of an image, in a table
 constexpr int64_t kSharedBytes = 8 << 20;   // images of at most this size are copied by all threads together
@@ -43,6 +44,17 @@ struct Run {
 // A part of the work: images [n0, n1), results [from, to) along the axis that is cut.
 struct Unit {
   int64_t n0, n1, from, to;
+};
+
+// What the next panel is made of, asked for in time: some of it before each tile.
+struct Ahead {
+  const char* from = nullptr;
+  int64_t piece = 1, stride = 0, lines = 0;  // pieces of so many lines of the cache; bytes from one to the next; lines of all
+  int64_t each = 0, at = 0;                  // lines at a time; those that are asked for already
+
+  void some() {
+    for (const int64_t end = std::min(lines, at + each); at < end; ++at) __builtin_prefetch(from + at / piece * stride + at % piece * kLineBytes, 0, 2);
+  }
 };
 
 struct Plan {
@@ -144,13 +156,49 @@ struct Plan {
 
   const char* planes(int64_t n, int64_t g) const { return p.source + (n * p.groups + g) * p.image.channels * p.image.plane() * narrow; }
 
+  // Tiles of all passes.
+  int64_t tiles(const Unit& u, int64_t vectors) const {
+    int64_t count = 0;
+    for (const Run& r : runs) {
+      const PlacePhase& f = *r.phase;
+      int64_t sizes[3] = {f.count[0], f.count[1], f.count[2]};
+      sizes[cut] = first_of(f, u.to) - first_of(f, u.from);
+      const int64_t rows = r.joins ? 1 : sizes[1], width = r.joins ? sizes[1] * sizes[2] : sizes[2];
+      count += (u.n1 - u.n0) * sizes[0] * rows * ceil_div(width, k.most_rows[vectors - 1]) * ceil_div(int64_t(r.table.size()), r.pass);
+    }
+    return count;
+  }
+
+  // The panel after this one: of a weight that is packed already, or of what it will be packed from.
+  Ahead next(int64_t g, int64_t panel, const char* packed) const {
+    Ahead made;
+    const int64_t following = g * panels + panel + 1, bytes = depth * ld * wide;
+    if (!heavy || following >= p.groups * panels) return made;
+    const int64_t row = following % panels * ld, rows = std::min(ld, p.rows - row), taps = p.taps * narrow;
+    g = following / panels;
+    if (packed) {
+      made.from = packed + following * bytes;
+      made.lines = made.piece = bytes / kLineBytes;
+    } else if (!p.turned) {
+      made.from = p.weight + (g * p.rows + row) * p.image.channels * taps;
+      made.lines = made.piece = rows * p.image.channels * taps / kLineBytes;
+    } else {
+      made.from = p.weight + (g * p.image.channels * p.rows + row) * taps;
+      made.piece = ceil_div(rows * taps, kLineBytes);
+      made.stride = p.rows * taps;
+      made.lines = p.image.channels * made.piece;
+    }
+    return made;
+  }
+
   // Results of one unit, group and panel from `image`, whose first position of the cut axis is `low`; `between` is the
   // distance of two images, in elements.
-  void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* b, char* sums) const {
+  void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* b, char* sums, Ahead ahead) const {
     const PlaceImage& x = p.image;
     const int64_t vectors = std::min(p.vectors, ceil_div(p.rows, k.lanes) - panel * p.vectors);
     const int64_t sum_image = (u.to - u.from) * out_slice * ld;
     const int64_t sum_strides[3] = {p.out[1] * p.out[2] * ld, p.out[2] * ld, ld};
+    if (ahead.lines) ahead.each = ceil_div(ahead.lines, std::max<int64_t>(1, tiles(u, vectors)));
     for (const Run& r : runs) {
       const PlacePhase& f = *r.phase;
       int64_t q0[3] = {0, 0, 0}, q1[3] = {f.count[0], f.count[1], f.count[2]};
@@ -161,10 +209,7 @@ struct Plan {
       for (int i = 0; i < 3; ++i) origin[i] = f.start[i] + q0[i] * f.step[i] - (i == cut ? u.from : 0);
       const int64_t rows = r.joins ? 1 : q1[1] - q0[1], width = r.joins ? (q1[1] - q0[1]) * f.count[2] : q1[2] - q0[2];
       const int64_t height = even_height(width, k.most_rows[vectors - 1]), all = int64_t(r.table.size());
-      // What the next pass reads of a heavy weight is asked for in time, some of it before each tile.
-      const int64_t tiles = (u.n1 - u.n0) * (q1[0] - q0[0]) * rows * ceil_div(width, height), more = heavy && all ? ceil_div(r.pass * ld * wide, tiles * 64) * 64 : 0;
       for (int64_t at = 0; at == 0 || at < all; at += r.pass) {
-        const char* ahead = !more ? nullptr : at + r.pass < all ? b + r.table[size_t(at + r.pass)].b : b + depth * ld * wide;
         for (int64_t n = u.n0; n < u.n1; ++n)
           for (int64_t d = 0; d < q1[0] - q0[0]; ++d)
             for (int64_t h = 0; h < rows; ++h) {
@@ -173,8 +218,7 @@ struct Plan {
               char* c = sums + ((n - u.n0) * sum_image + (origin[0] + d * f.step[0]) * sum_strides[0] +
                                 (origin[1] + h * f.step[1]) * sum_strides[1] + origin[2] * ld) * wide;
               for (int64_t w = 0; w < width; w += height) {
-                if (ahead)
-                  for (const char* end = ahead + more; ahead < end; ahead += 64) __builtin_prefetch(ahead, 0, 2);
+                ahead.some();
                 k.tile(std::min(r.pass, all - at), a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, r.table.data() + at,
                        c + w * f.step[2] * ld * wide, f.step[2] * ld, std::min(height, width - w), vectors, at > 0);
               }
@@ -289,7 +333,7 @@ bool places_pay(const Places& p) {
   for (const PlacePhase& f : p.phases)
     ideal += 0.5 * double(p.batch * f.count[0] * f.count[1] * f.count[2]) / lanes * double(p.groups * p.rows) * double(p.image.channels) * double(f.taps.size());
   // Strided results are put into their places one by one there.
-  ideal += (p.phases.size() > 1 ? 0.35 : 0.1) * double(p.batch * p.groups * p.rows) * double(p.out[0] * p.out[1] * p.out[2]);
+  ideal += (p.phases.size() > 1 ? 1.2 : 0.1) * double(p.batch * p.groups * p.rows) * double(p.out[0] * p.out[1] * p.out[2]);
   // The other way throws places away or gathers them, and reads a weight that is far away element by element.
   return p.cycles + weights * (weights > 1 << 18 ? 0.6 : 0.35) < 1.18 * ideal;
 }
@@ -303,10 +347,11 @@ void run_places(const Places& p) {
   const int64_t wide = plan.wide, slack = 4 * k.lanes;
   const std::vector<Unit> units = plan.units();
   const int64_t count = int64_t(units.size()), between = p.image.elements();
-  // A weight that is met once is packed panel by panel, while it is used.
-  const bool once = count == 1 && !parallel;
+  // A weight that is met once is packed panel by panel, while it is used; a heavy one as often as it is met, if that is seldom.
+  const bool once = count == 1 ? !parallel || plan.heavy : plan.heavy && count <= kRepacked;
   const int64_t panel_bytes = plan.depth * plan.ld * wide, all_panels = p.groups * plan.panels;
-  Buffer packed(size_t((once ? 1 : all_panels) * panel_bytes + slack * wide));
+  Buffer packed(once ? 0 : size_t(all_panels * panel_bytes + slack * wide));
+  const size_t own_bytes = once ? size_t(panel_bytes + slack * wide) : 0;  // of the panel that is packed while it is used
   std::vector<int64_t> at;  // of the weight's elements in a panel
   at.reserve(size_t(plan.depth));
   for (int64_t c = 0; c < p.image.channels; ++c)
@@ -320,7 +365,7 @@ void run_places(const Places& p) {
   if (!shared) {
     const int64_t group = plan.span * p.image.slice(plan.cut), one = p.groups * group;
     parallel_for(count, parallel ? 1 : count, [&](int64_t from, int64_t last) {
-      Buffer images(size_t((plan.unit_elements() + slack) * wide)), sums(size_t((sum_elements + slack) * wide));
+      Buffer images(size_t((plan.unit_elements() + slack) * wide)), sums(size_t((sum_elements + slack) * wide)), own(own_bytes);
       if (p.image.padded()) std::memset(images.data, 0, images.bytes);
       for (int64_t i = from; i < last; ++i) {
         const Unit& u = units[size_t(i)];
@@ -334,9 +379,9 @@ void run_places(const Places& p) {
           }
         for (int64_t g = 0; g < p.groups; ++g)
           for (int64_t panel = 0; panel < plan.panels; ++panel) {
-            char* weights = packed.data + (once ? 0 : (g * plan.panels + panel) * panel_bytes);
+            char* weights = once ? own.data : packed.data + (g * plan.panels + panel) * panel_bytes;
             if (once) pack_channels(p, g, panel, 0, p.image.channels, weights, at.data());
-            plan.multiply(u, g, panel, images.data + g * group * wide, one, low, weights, sums.data);
+            plan.multiply(u, g, panel, images.data + g * group * wide, one, low, weights, sums.data, plan.next(g, panel, packed.data));
           }
       }
     });
@@ -360,13 +405,15 @@ void run_places(const Places& p) {
   const int64_t splits = std::min(plan.panels, std::max<int64_t>(1, ceil_div(4 * threads, count * p.groups)));
   const int64_t tasks = count * p.groups * splits;
   parallel_for(tasks, 1, [&](int64_t from, int64_t last) {
-    Buffer sums(size_t((sum_elements + slack) * wide));
+    Buffer sums(size_t((sum_elements + slack) * wide)), own(own_bytes);
     for (int64_t i = from; i < last; ++i) {
       const int64_t split = i % splits, g = i / splits % p.groups;
       const Unit& u = units[size_t(i / splits / p.groups)];
-      for (int64_t panel = plan.panels * split / splits; panel < plan.panels * (split + 1) / splits; ++panel)
-        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0,
-                      packed.data + (g * plan.panels + panel) * panel_bytes, sums.data);
+      for (int64_t panel = plan.panels * split / splits; panel < plan.panels * (split + 1) / splits; ++panel) {
+        char* weights = once ? own.data : packed.data + (g * plan.panels + panel) * panel_bytes;
+        if (once) pack_channels(p, g, panel, 0, p.image.channels, weights, at.data());
+        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0, weights, sums.data, plan.next(g, panel, packed.data));
+      }
     }
   });
 }
