@@ -9,12 +9,12 @@ namespace thixo {
 namespace {
 
 constexpr double kParallelWork = 1e6;
-constexpr int64_t kPassBytes = 28 << 10;    // of the weight for one pass: it stays in the nearest cache
+constexpr int64_t kPassBytes = 20 << 10;    // of the weight for one pass: half of the nearest cache, another thread may use the rest
 constexpr int64_t kLineBytes = 64;          // of a cache: channels of one line are used together
 constexpr int64_t kImageBytes = 640 << 10;  // of images that are worked on together
 constexpr int64_t kManyBytes = 1200 << 10;  // the same where the weight is heavy: it is far away, and read once for them
 constexpr int64_t kRepacked = 3;            // units for each of which a heavy weight is packed again: packed, it would be far away too
-constexpr int64_t kHeavyBytes = 1400 << 10; // of a weight that no near cache holds beside them
+constexpr int64_t kHeavyBytes = 1400 << 10;  // of a weight that no near cache holds beside them
 constexpr int64_t kSumBytes = 256 << 10;    // of their results
 constexpr int64_t kListedPlaces = 4096;      // of an image, in a table
 constexpr int64_t kSharedBytes = 8 << 20;   // images of at most this size are copied by all threads together
@@ -291,17 +291,22 @@ void PlaceImage::clear(const ConvKernels& k, int64_t low, int64_t high, char* to
 void plan_places(Places& p) {
   const ConvKernels& k = *p.kernels;
   const int64_t all = ceil_div(p.rows, k.lanes);
+  double best = 0;
   for (int64_t v = 1; v <= std::min(kMostVectors, all); ++v) {
-    double cost = 0;
+    double cost = 0, loads = 0;
     for (const PlacePhase& f : p.phases) {
       const double rows = double(p.batch * p.groups * f.count[0] * f.count[1]), depth = double(p.image.channels) * double(f.taps.size());
       for (int64_t panel = 0; panel < all; panel += v) {
         const int64_t vectors = std::min(v, all - panel), height = even_height(f.count[2], k.most_rows[vectors - 1]);
         const double tiles = rows * double(ceil_div(f.count[2], height));
         cost += tiles * (depth * tile_cycles(height, vectors) + 30.0 + 3.0 * double(height * vectors));
+        loads += tiles * depth * double(height + vectors + 2);
       }
     }
-    if (v > 1 && cost >= 0.98 * p.cycles) continue;
+    // Of tiles that take as long, those with fewer loads stand a busy neighbour on the core better.
+    const double both = cost + 0.15 * loads;
+    if (v > 1 && both >= 0.98 * best) continue;
+    best = both;
     p.cycles = cost;
     p.vectors = v;
   }
