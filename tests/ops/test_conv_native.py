@@ -130,6 +130,45 @@ def test_threads_change_no_bit_of_large_ones(batch, channels, size):
         tx.set_num_threads(before)
 
 
+# Weights that no near cache holds, and images that are gone through by strips.
+HEAVY = [
+    (5, 1, 160, 256, (9, 8), (3, 3), (2, 2), (1, 1), (1, 1)),
+    (11, 1, 170, 230, (8, 8), (3, 3), (2, 1), (1, 1), (1, 1)),
+    (1, 1, 3, 40, (131, 250), (5, 5), (1, 2), (2, 2), (1, 1)),
+]
+
+
+@pytest.mark.parametrize("shape", HEAVY, ids=str)
+def test_large_ones_agree_with_numpy_on_any_number_of_threads(shape):
+    x, w, bias, window = arrays(shape, tx.float32)
+    sizes, kernel = tuple(x.shape[2:]), tuple(w.shape[2:])
+    y = convolution.Convolve.kernel(exact(x), exact(w), *window, exact(bias))
+    g = tx.tensor(np.random.default_rng(1).standard_normal(y.shape), dtype=tx.float32)
+    wanted = (
+        y,
+        convolution.ConvolveTransposed.kernel(exact(g), exact(w), sizes, *window),
+        convolution.ConvolveWeight.kernel(exact(x), exact(g), kernel, *window),
+    )
+    before = tx.get_num_threads()
+    try:
+        results = []
+        for threads in (1, 2, 3):
+            tx.set_num_threads(threads)
+            results.append(
+                (
+                    F.convolve(x, w, *window, bias),
+                    F.convolve_transposed(g, w, sizes, *window),
+                    F.convolve_weight(x, g, kernel, *window),
+                )
+            )
+    finally:
+        tx.set_num_threads(before)
+    for ours in results:
+        for a, first, b in zip(ours, results[0], wanted, strict=True):
+            assert np.array_equal(np.asarray(a), np.asarray(first))
+            close(a, b, tx.float32)
+
+
 def test_layouts_of_the_input_do_not_matter():
     x = tx.randn(2, 9, 11, 5)
     w = tx.randn(8, 5, 3, 3)
