@@ -63,19 +63,22 @@ bool is_thin(const Job& job, const GemmKernels& g) {
   return job.m <= (job.k >= 256 ? most : job.k >= 128 ? 8 : 0);
 }
 
-constexpr int64_t kFewTiles = 32;  // so few do not make up for packing
+constexpr int64_t kFewTiles = 32, kFewKForPanels = 48;  // so few do not make up for packing
 
 bool is_direct(const Job& job, const GemmKernels& g) {
   if (!direct_fits(job, g)) return false;
   if (job.m <= 2 * g.tiles.rows) return true;  // packing B would cost more than it saves
   if (job.k * job.n * item_size(job.dtype) > kNearBytes) return false;
   const int64_t tiles = ceil_div(job.m, g.tiles.rows) * ceil_div(job.n, g.tiles.columns);
-  return job.k < kFewK || tiles < kFewTiles || (job.n <= 2 * g.tiles.columns && job.k < 4 * kFewK);
+  return job.k < kFewKForPanels || tiles < kFewTiles || (job.n <= 2 * g.tiles.columns && job.k < 4 * kFewK);
 }
 
-// Few columns would use each element of a packed A too seldom.
+// Few columns would use each element of a packed A too seldom. Rows that lie a power of two apart are in each other's
+// way in the nearest cache, and are better packed.
 bool a_stays(const Job& job, const GemmKernels& g) {
-  return a_stays_fits(job, g) && (job.n <= 3 * g.tiles.columns || job.k < kFewK);
+  if (!a_stays_fits(job, g)) return false;
+  const bool apart = job.a_row * item_size(job.dtype) % 1024 != 0;
+  return job.n <= (apart ? 4 : 3) * g.tiles.columns || job.k < kFewK;
 }
 
 // Columns that fill vectors badly, while rows would fill them well.
@@ -112,6 +115,7 @@ void run(const Job& job, const GemmKernels& g) {
     if (a_stays_fits(t, g)) return packed_product(t, g, true);
   }
   if (is_direct(job, g)) return direct_product(job, g);
+  if (small_fits(job, g)) return small_product(job, g);
   packed_product(job, g, a_stays(job, g));
 }
 
@@ -157,13 +161,14 @@ void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t
 }
 
 Grid make_grid(int64_t row_panels, int64_t column_panels, int64_t tall, int64_t wide, bool parallel) {
-  Grid grid{row_panels, column_panels, std::min(tall, row_panels), std::min(wide, column_panels)};
+  Grid grid{row_panels, column_panels, ceil_div(row_panels, tall), ceil_div(column_panels, wide)};
   if (!parallel) return grid;
-  const int64_t enough = 8 * get_num_threads();  // so that the last ones to finish are not late by much
-  while (grid.count() < enough && grid.tall * grid.wide > 1) {
-    if (grid.tall > 1) grid.tall = ceil_div(grid.tall, 2);  // first rows: each task packs its part of A
-    else grid.wide = ceil_div(grid.wide, 2);
-  }
+  const int64_t threads = get_num_threads();
+  const int64_t enough = 8 * threads;  // so that the last ones to finish are not late by much
+  // First rows: each task packs its part of A. As many for each thread, if all are equally fast.
+  if (grid.count() < enough) grid.down = ceil_div(enough, grid.across);
+  grid.down = std::min(row_panels, round_up(grid.down, threads));
+  if (grid.count() < enough) grid.across = std::min(column_panels, ceil_div(enough, grid.down));
   return grid;
 }
 

@@ -5,6 +5,7 @@
 #include "allocator.h"
 #include "gemm.h"
 #include "gemm_kernels.h"
+#include "thread_pool.h"
 
 namespace thixo {
 
@@ -50,14 +51,39 @@ inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t ld, int64_t row, int64_t rows,
                  int64_t column, int64_t columns);
 
-// C cut into groups of row panels and groups of column panels, each group of both a task for one thread.
+// `count` rows of A, or columns of B, as a panel: element (i, k) of the source lies at i * stride + k * k_stride.
+inline void pack_panel(PackCall along, PackCall across, PackAnyCall any, const void* source, int64_t stride, int64_t k_stride,
+                void* panel, int64_t k, int64_t count, int64_t width) {
+  if (stride == 1) along(source, k_stride, panel, k, count);
+  else if (k_stride == 1) across(source, stride, panel, k, count);
+  else any(source, stride, k_stride, panel, k, count, width);
+}
+
+// C cut into groups of row panels and groups of column panels of about equal size, each group of both a task for one
+// thread.
 struct Grid {
   int64_t row_panels, column_panels;  // all
-  int64_t tall, wide;                 // panels in a group
-  int64_t across() const { return ceil_div(column_panels, wide); }
-  int64_t count() const { return ceil_div(row_panels, tall) * across(); }
+  int64_t down, across;               // groups
+  int64_t count() const { return down * across; }
 };
+// Groups of at most so many panels.
 Grid make_grid(int64_t row_panels, int64_t column_panels, int64_t tall, int64_t wide, bool parallel);
+
+// Calls body(top, bottom, left, right), in panels, for each group.
+template <class Body>
+void for_tasks(const Grid& grid, bool parallel, Body&& body) {
+  const int64_t count = grid.count();
+  parallel_for(count, parallel ? 1 : count, [&](int64_t from, int64_t to) {
+    for (int64_t t = from; t < to; ++t) {
+      const int64_t row = t / grid.across, column = t % grid.across;
+      body(row * grid.row_panels / grid.down, (row + 1) * grid.row_panels / grid.down,
+           column * grid.column_panels / grid.across, (column + 1) * grid.column_panels / grid.across);
+    }
+  });
+}
+
+// Rows shared out evenly over as few panels as possible: no panel is left with one row.
+inline int64_t panel_height(int64_t m, int64_t rows) { return ceil_div(m, ceil_div(m, rows)); }
 
 bool direct_fits(const Job& job, const GemmKernels& g);
 void direct_product(const Job& job, const GemmKernels& g);
@@ -65,6 +91,8 @@ bool thin_fits(const Job& job);
 void thin_product(const Job& job, const GemmKernels& g);
 bool a_stays_fits(const Job& job, const GemmKernels& g);
 void packed_product(const Job& job, const GemmKernels& g, bool a_stays);
+bool small_fits(const Job& job, const GemmKernels& g);
+void small_product(const Job& job, const GemmKernels& g);
 void plain_product(const Product& p);   // integers
 void complex_product(const Product& p);
 void few_product(const Product& p);     // float16 and bfloat16, one element after the other

@@ -95,6 +95,7 @@ void use_bfloat_instructions(GemmKernels& g) {
 
 GemmKernels load(DType dtype) {
   GemmKernels made = portable_gemm_kernels(dtype);
+  made.small = made.tiles;
   const std::string source = short_name(made.source), compute = short_name(made.compute);
   GemmKernels fast = made;
   fast.portable = false;
@@ -102,6 +103,7 @@ GemmKernels load(DType dtype) {
       !find(fast.dots, "gemm_" + source + "_dots") || !find(fast.axpys, "gemm_" + source + "_axpys"))
     return made;
   fast.partial_rows_of_b = static_cast<const int64_t*>(shipped(("gemm_" + compute + "_shape").c_str()))[3] != 0;
+  fast.small = fast.tiles;
   if (dtype == DType::BF16) use_bfloat_instructions(fast);
   return fast;
 }

@@ -42,6 +42,7 @@ struct TileKernels {
 struct GemmKernels {
   DType source = DType::F32, compute = DType::F32;
   TileKernels tiles;
+  TileKernels small;  // for products so small that tiles of instructions for a 16-bit dtype are not filled
   bool partial_rows_of_b = false;  // the tile may read B in place where fewer columns are left than a vector has
   FinishCall finish = nullptr;
   DotsCall dots = nullptr;
