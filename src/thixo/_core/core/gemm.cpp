@@ -12,8 +12,8 @@ namespace {
 
 std::atomic<GemmPlan> forced{GemmPlan::Chosen};
 
-// Products of so few 16-bit floats take less time than to get their own instructions, or panels, ready.
-constexpr int64_t kFewForTiles = 192, kFewToConvert = 32;
+// Products of so few 16-bit floats take less time than to get panels ready.
+constexpr int64_t kFewToConvert = 64;
 
 // Work (multiplications and additions) from which waking another thread pays.
 constexpr double kParallelWork = 1e6;
@@ -177,7 +177,7 @@ void gemm(const Product& product) {
   if (!is_floating(product.dtype)) return is_complex(product.dtype) ? complex_product(product) : plain_product(product);
   const GemmKernels& g = gemm_kernels(product.dtype);
   if (g.source != g.compute && gemm_plan() == GemmPlan::Chosen &&
-      product.m * product.n * product.k <= (g.tiles.depth > 1 ? kFewForTiles : kFewToConvert))
+      product.m * product.n * product.k <= kFewToConvert)
     return few_product(product);
   Job job(product);
   settle_strides(job);
