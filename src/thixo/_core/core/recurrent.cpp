@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gemm.h"
-#include "gemm_job.h"
+#include "panels.h"
 #include "thread_pool.h"
 
 namespace thixo {
@@ -20,15 +19,8 @@ int64_t part_of(int64_t batch, int64_t weight_bytes) {
   return batch <= most ? batch : ceil_div(batch, ceil_div(batch, most));
 }
 
-// The matrix (rows, columns) as (columns, rows).
-template <class T>
-void turn(const T* from, T* to, int64_t rows, int64_t columns) {
-  constexpr int64_t kTile = 16;
-  for (int64_t i = 0; i < rows; i += kTile)
-    for (int64_t j = 0; j < columns; j += kTile)
-      for (int64_t c = j; c < std::min(j + kTile, columns); ++c)
-        for (int64_t r = i; r < std::min(i + kTile, rows); ++r) to[c * rows + r] = from[r * columns + c];
-}
+// So few sequences read the weight from where it is.
+constexpr int64_t kFewSequences = 4;
 
 template <class T>
 void add_to(T* sums, const T* more, int64_t n) {
@@ -59,9 +51,8 @@ struct Operands {
   }
 };
 
-}  // namespace
-
-void recurrent_forward(const Sequence& s, const void* x, const void* weight_ih, const void* bias_ih, const void* bias_hh) {
+template <class T>
+void forward(const Sequence& s, const void* x, const void* weight_ih, const void* bias_ih, const void* bias_hh) {
   const RecurrentKind& kind = s.kind;
   const Walk w{s, item_size(s.dtype)};
   const int64_t H = s.hidden, G = kind.gates * H, line = H * w.item;
@@ -85,39 +76,27 @@ void recurrent_forward(const Sequence& s, const void* x, const void* weight_ih, 
   inputs.bias_n = 1;
   gemm(inputs);
 
-  Buffer turned(size_t(G * line));
-  if (s.dtype == DType::F32) turn(static_cast<const float*>(s.weight_hh), reinterpret_cast<float*>(turned.data), G, H);
-  else turn(static_cast<const double*>(s.weight_hh), reinterpret_cast<double*>(turned.data), G, H);
-
-  parallel_for(s.batch, part_of(s.batch, G * line), [&](int64_t from, int64_t to) {
+  const Products<T> products;
+  const int64_t part = part_of(s.batch, G * line);
+  Buffer panels(part > kFewSequences ? size_t(products.room(H, G)) * sizeof(T) : 0);
+  const auto weight = products.factor(static_cast<const T*>(s.weight_hh), 1, H, H, G, reinterpret_cast<T*>(panels.data));
+  parallel_for(s.batch, part, [&](int64_t from, int64_t to) {
     const int64_t rows = to - from;
-    Buffer share(size_t(rows * kind.gates * line));
-    Product p;
-    p.dtype = s.dtype;
-    p.m = rows;
-    p.n = G;
-    p.k = H;
-    p.a_row = H;
-    p.a_k = 1;
-    p.b = turned.data;
-    p.b_k = G;
-    p.b_n = 1;
-    p.c = share.data;
-    p.c_row = G;
-    p.bias = bias_hh;
-    p.bias_n = 1;
+    Buffer share(size_t(rows * kind.gates * line)), spare(bias_hh && !weight.panels ? share.bytes : 0);
+    T *sums = reinterpret_cast<T*>(share.data), *other = reinterpret_cast<T*>(spare.data);
     Operands o(w.item);
     for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t row = w.time(step) * s.batch + from;
       const int64_t last = step ? w.time(step - 1) * s.batch + from : from;
-      p.a = w.at(step ? s.y : s.h, last * H);
-      gemm(p);
+      const char* state = w.at(step ? s.y : s.h, last * H);
+      for (int64_t r = 0; bias_hh && r < rows; ++r) std::memcpy(sums + r * G, bias_hh, size_t(kind.gates * line));
+      products.multiply(rows, G, H, reinterpret_cast<const T*>(state), H, 1, weight, sums, G, bias_hh != nullptr, other);
       for (int64_t r = 0; r < rows; ++r) {
         char* mine = w.at(shares, (row + r) * share_row);
         o.add(mine, kind.gates, line);
         o.add(share.data + r * kind.gates * line, kind.gates, line);
         if (kind.cell) o.add(w.at(step ? s.cells : s.c, (last + r) * H));
-        if (kind.carries) o.add(w.at(p.a, r * H));
+        if (kind.carries) o.add(w.at(state, r * H));
         o.add(mine, kind.lines, line);
         if (kind.cell) o.add(w.at(s.cells, (row + r) * H));
         o.add(w.at(s.y, (row + r) * H));
@@ -127,26 +106,20 @@ void recurrent_forward(const Sequence& s, const void* x, const void* weight_ih, 
   });
 }
 
-void recurrent_backward(const Sequence& s, const void* g_y, void* g_h, void* g_carried, void* to_input, void* to_state) {
+template <class T>
+void backward(const Sequence& s, const void* g_y, void* g_h, void* g_carried, void* to_input, void* to_state) {
   const RecurrentKind& kind = s.kind;
   const Walk w{s, item_size(s.dtype)};
   const int64_t H = s.hidden, G = kind.gates * H, line = H * w.item;
   const bool carried = kind.cell || kind.carries;
   void* shares = kind.carries ? to_state : to_input;
-  parallel_for(s.batch, part_of(s.batch, G * line), [&](int64_t from, int64_t to) {
+  const Products<T> products;
+  const int64_t part = part_of(s.batch, G * line);
+  Buffer panels(part > kFewSequences ? size_t(products.room(G, H)) * sizeof(T) : 0);
+  const auto weight = products.factor(static_cast<const T*>(s.weight_hh), H, 1, G, H, reinterpret_cast<T*>(panels.data));
+  parallel_for(s.batch, part, [&](int64_t from, int64_t to) {
     const int64_t rows = to - from;
-    Product p;
-    p.dtype = s.dtype;
-    p.m = rows;
-    p.n = H;
-    p.k = G;
-    p.a_row = G;
-    p.a_k = 1;
-    p.b = s.weight_hh;
-    p.b_k = H;
-    p.b_n = 1;
-    p.c = w.at(g_h, from * H);
-    p.c_row = H;
+    T *to_h = static_cast<T*>(g_h) + from * H, *carried_over = static_cast<T*>(g_carried) + from * H;
     Operands o(w.item);
     for (int64_t step = s.steps; step-- > 0;) {
       const int64_t row = w.time(step) * s.batch + from;
@@ -167,13 +140,22 @@ void recurrent_backward(const Sequence& s, const void* g_y, void* g_h, void* g_c
         if (carried) o.add(w.at(g_carried, (from + r) * H));
         o.run(s.step, H);
       }
-      p.a = w.at(shares, row * G);
-      gemm(p);
+      products.multiply(rows, H, G, static_cast<const T*>(shares) + row * G, G, 1, weight, to_h, H, false, nullptr);
     }
-    if (!kind.carries) return;
-    if (s.dtype == DType::F32) add_to(static_cast<float*>(g_h) + from * H, static_cast<float*>(g_carried) + from * H, rows * H);
-    else add_to(static_cast<double*>(g_h) + from * H, static_cast<double*>(g_carried) + from * H, rows * H);
+    if (kind.carries) add_to(to_h, carried_over, rows * H);
   });
+}
+
+}  // namespace
+
+void recurrent_forward(const Sequence& s, const void* x, const void* weight_ih, const void* bias_ih, const void* bias_hh) {
+  if (s.dtype == DType::F64) forward<double>(s, x, weight_ih, bias_ih, bias_hh);
+  else forward<float>(s, x, weight_ih, bias_ih, bias_hh);
+}
+
+void recurrent_backward(const Sequence& s, const void* g_y, void* g_h, void* g_carried, void* to_input, void* to_state) {
+  if (s.dtype == DType::F64) backward<double>(s, g_y, g_h, g_carried, to_input, to_state);
+  else backward<float>(s, g_y, g_h, g_carried, to_input, to_state);
 }
 
 }  // namespace thixo
