@@ -19,9 +19,6 @@ int64_t part_of(int64_t batch, int64_t weight_bytes) {
   return batch <= most ? batch : ceil_div(batch, ceil_div(batch, most));
 }
 
-// So few sequences read the weight from where it is.
-constexpr int64_t kFewSequences = 4;
-
 template <class T>
 void add_to(T* sums, const T* more, int64_t n) {
   for (int64_t i = 0; i < n; ++i) sums[i] += more[i];
@@ -78,19 +75,19 @@ void forward(const Sequence& s, const void* x, const void* weight_ih, const void
 
   const Products<T> products;
   const int64_t part = part_of(s.batch, G * line);
-  Buffer panels(part > kFewSequences ? size_t(products.room(H, G)) * sizeof(T) : 0);
+  Buffer panels(size_t(products.room(H, G)) * sizeof(T));
   const auto weight = products.factor(static_cast<const T*>(s.weight_hh), 1, H, H, G, reinterpret_cast<T*>(panels.data));
   parallel_for(s.batch, part, [&](int64_t from, int64_t to) {
     const int64_t rows = to - from;
-    Buffer share(size_t(rows * kind.gates * line)), spare(bias_hh && !weight.panels ? share.bytes : 0);
-    T *sums = reinterpret_cast<T*>(share.data), *other = reinterpret_cast<T*>(spare.data);
+    Buffer share(size_t(rows * kind.gates * line));
+    T* sums = reinterpret_cast<T*>(share.data);
     Operands o(w.item);
     for (int64_t step = 0; step < s.steps; ++step) {
       const int64_t row = w.time(step) * s.batch + from;
       const int64_t last = step ? w.time(step - 1) * s.batch + from : from;
       const char* state = w.at(step ? s.y : s.h, last * H);
       for (int64_t r = 0; bias_hh && r < rows; ++r) std::memcpy(sums + r * G, bias_hh, size_t(kind.gates * line));
-      products.multiply(rows, G, H, reinterpret_cast<const T*>(state), H, 1, weight, sums, G, bias_hh != nullptr, other);
+      products.multiply(rows, G, H, reinterpret_cast<const T*>(state), H, 1, weight, sums, G, bias_hh != nullptr, nullptr);
       for (int64_t r = 0; r < rows; ++r) {
         char* mine = w.at(shares, (row + r) * share_row);
         o.add(mine, kind.gates, line);
@@ -115,7 +112,7 @@ void backward(const Sequence& s, const void* g_y, void* g_h, void* g_carried, vo
   void* shares = kind.carries ? to_state : to_input;
   const Products<T> products;
   const int64_t part = part_of(s.batch, G * line);
-  Buffer panels(part > kFewSequences ? size_t(products.room(G, H)) * sizeof(T) : 0);
+  Buffer panels(size_t(products.room(G, H)) * sizeof(T));
   const auto weight = products.factor(static_cast<const T*>(s.weight_hh), H, 1, G, H, reinterpret_cast<T*>(panels.data));
   parallel_for(s.batch, part, [&](int64_t from, int64_t to) {
     const int64_t rows = to - from;
