@@ -85,7 +85,7 @@ num_threads: int | None = _switch(
     "THIXO_NUM_THREADS",
     _count,
     _openmp_count(),
-    "threads of the kernels; by default OMP_NUM_THREADS, or one for each processor",
+    "threads of the kernels; by default OMP_NUM_THREADS, or one for each usable processor",
 )
 dev_index: bool = _switch(
     "THIXO_DEV",

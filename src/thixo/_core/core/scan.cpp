@@ -1,5 +1,4 @@
-#include "scan.h"
-
+// Running sums and products.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -7,7 +6,7 @@
 #include <utility>
 
 #include "kernels/types.h"
-#include "thread_pool.h"
+#include "scan_columns.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -16,12 +15,8 @@
 namespace thixo {
 namespace {
 
-constexpr int64_t kGrain = 16384;   // elements that a thread takes at a time
-constexpr int64_t kColumns = 256;   // columns that are carried at once
 constexpr int64_t kChain = 1040;    // elements of a chain: not a power of two, so that four fall into different cache sets
 constexpr int64_t kBlock = 4 * kChain;
-
-// ---- sums and products
 
 // What is carried from element to element.
 template <class T>
@@ -285,7 +280,7 @@ void scan_long_row(typename F::Result* to, const typename F::In* from, int64_t n
 // Columns [begin, end) of one (n, inner) plane.
 template <class F>
 void scan_columns(typename F::Result* to, const typename F::In* from, int64_t n, int64_t inner, int64_t columns) {
-  typename F::Acc carried[kColumns];
+  typename F::Acc carried[kScanColumns];
   for (int64_t j = 0; j < columns; ++j) {
     carried[j] = F::widen(from[j]);
     to[j] = F::result(carried[j]);
@@ -301,25 +296,12 @@ void scan_columns(typename F::Result* to, const typename F::In* from, int64_t n,
   }
 }
 
-// body(outer index, first column, columns) for pieces of all planes.
-template <class Body>
-void for_columns(ScanShape s, int64_t width, Body&& body) {
-  const int64_t pieces = (s.inner + width - 1) / width;
-  const int64_t grain = std::max<int64_t>(1, kGrain / (s.n * std::min(width, s.inner)));
-  parallel_for(s.outer * pieces, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const int64_t first = p % pieces * width;
-      body(p / pieces, first, std::min(width, s.inner - first));
-    }
-  });
-}
-
 template <class F, bool kReorders>
 void run(char* to, const char* from, ScanShape s) {
   auto* y = reinterpret_cast<typename F::Result*>(to);
   auto* x = reinterpret_cast<const typename F::In*>(from);
   if (s.inner > 1)
-    return for_columns(s, kColumns, [&](int64_t o, int64_t first, int64_t columns) {
+    return for_columns(s, kScanColumns, [&](int64_t o, int64_t first, int64_t columns) {
       const int64_t at = o * s.n * s.inner + first;
       scan_columns<F>(y + at, x + at, s.n, s.inner, columns);
     });
@@ -340,7 +322,7 @@ void run(char* to, const char* from, ScanShape s) {
     for (int64_t o = 0; o < s.outer; ++o) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, true);
     return;
   }
-  const int64_t four = std::max<int64_t>(1, kGrain / (4 * s.n));
+  const int64_t four = std::max<int64_t>(1, kScanGrain / (4 * s.n));
   parallel_for((s.outer + 3) / 4, four, [&](int64_t begin, int64_t end) {
     int64_t o = begin * 4;
     const int64_t stop = std::min(s.outer, end * 4);
@@ -375,160 +357,12 @@ void scan_kind(char* to, const char* from, DType in, bool widen, ScanShape s) {
   });
 }
 
-bool is_empty(ScanShape s) { return s.outer == 0 || s.n == 0 || s.inner == 0; }
-
 }  // namespace
 
 void scan(Scan kind, char* to, const char* from, DType in, bool widen, ScanShape s) {
   if (is_empty(s)) return;
   if (kind == Scan::Sum) scan_kind<Scan::Sum>(to, from, in, widen, s);
   else scan_kind<Scan::Product>(to, from, in, widen, s);
-}
-
-// ---- extremes
-
-namespace {
-
-template <class T>
-auto comparable(T x) {
-  if constexpr (kIsHalf<T>) return float(x);
-  else if constexpr (kIsBool<T>) return x.byte != 0;
-  else return x;
-}
-
-template <class T, bool greatest>
-void extreme(T* values, int64_t* places, const T* from, ScanShape s) {
-  for_columns(s, kColumns, [&](int64_t o, int64_t first, int64_t columns) {
-    const int64_t start = o * s.n * s.inner + first;
-    if (s.inner == 1) {
-      const T* x = from + start;
-      T best = x[0];
-      int64_t place = 0;
-      auto b = comparable(best);
-      for (int64_t i = 0; i < s.n; ++i) {
-        const auto v = comparable(x[i]);
-        // A branch: a new extreme is rare, or as common as can be foretold.
-        if (!(greatest ? v < b : v > b) && (v != v || b == b)) {
-          best = x[i];
-          b = v;
-          place = i;
-        }
-        values[start + i] = best;
-        places[start + i] = place;
-      }
-      return;
-    }
-    std::copy_n(from + start, columns, values + start);
-    std::fill_n(places + start, columns, 0);
-    for (int64_t i = 1; i < s.n; ++i) {
-      const int64_t at = start + i * s.inner, before = at - s.inner;
-      THIXO_INDEPENDENT
-      for (int64_t j = 0; j < columns; ++j) {
-        const auto v = comparable(from[at + j]), b = comparable(values[before + j]);
-        const bool better = (v != v) | ((b == b) & (greatest ? v >= b : v <= b));
-        values[at + j] = better ? from[at + j] : values[before + j];
-        places[at + j] = better ? i : places[before + j];
-      }
-    }
-  });
-}
-
-}  // namespace
-
-void scan_extreme(bool greatest, char* values, int64_t* places, const char* from, DType dtype, ScanShape s) {
-  if (is_empty(s)) return;
-  visit(dtype, [&]<class T>() {
-    if constexpr (!kIsComplex<T>) {
-      auto* y = reinterpret_cast<T*>(values);
-      auto* x = reinterpret_cast<const T*>(from);
-      if (greatest) extreme<T, true>(y, places, x, s);
-      else extreme<T, false>(y, places, x, s);
-    }
-  });
-}
-
-// ---- in the logarithm
-
-namespace {
-
-double log_add(double a, double b) {
-  if (a == b) return a + 0.69314718055994530942;  // infinities too
-  const double high = a > b ? a : b, low = a > b ? b : a;
-  return a != a || b != b ? a + b : high + std::log1p(std::exp(low - high));
-}
-
-// As a greatest element and the sum of exponentials relative to it: enough for results that are no doubles.
-template <class T>
-void log_columns(T* y, const T* x, int64_t start, int64_t n, int64_t inner, int64_t columns) {
-  double high[16], sum[16];
-  for (int64_t i = 0; i < n; ++i) {
-    const int64_t at = start + i * inner;
-    for (int64_t j = 0; j < columns; ++j) {
-      const double v = convert<double>(x[at + j]);
-      if (i == 0) {
-        high[j] = v;
-        sum[j] = 1;
-      } else if (v == high[j]) {  // infinities too
-        sum[j] += 1;
-      } else if (v > high[j]) {
-        sum[j] = sum[j] * std::exp(high[j] - v) + 1;
-        high[j] = v;
-      } else {
-        sum[j] += std::exp(v - high[j]);
-      }
-      y[at + j] = convert<T>(high[j] + std::log(sum[j]));
-    }
-  }
-}
-
-}  // namespace
-
-void scan_logsumexp(char* to, const char* from, DType dtype, ScanShape s) {
-  if (is_empty(s)) return;
-  visit(dtype, [&]<class T>() {
-    if constexpr (kIsHalf<T> || std::is_floating_point_v<T>) {
-      auto* y = reinterpret_cast<T*>(to);
-      auto* x = reinterpret_cast<const T*>(from);
-      for_columns(s, 16, [&](int64_t o, int64_t first, int64_t columns) {
-        if constexpr (sizeof(T) < 8) return log_columns(y, x, o * s.n * s.inner + first, s.n, s.inner, columns);
-        double carried[16];
-        for (int64_t i = 0; i < s.n; ++i) {
-          const int64_t at = (o * s.n + i) * s.inner + first;
-          for (int64_t j = 0; j < columns; ++j) {
-            const double v = convert<double>(x[at + j]);
-            carried[j] = i ? log_add(carried[j], v) : v;
-            y[at + j] = convert<T>(carried[j]);
-          }
-        }
-      });
-    }
-  });
-}
-
-// ---- linear recurrences
-
-void scan_recurrence(char* to, const char* from, const char* decay, DType dtype, ScanShape s) {
-  if (is_empty(s)) return;
-  visit(dtype, [&]<class T>() {
-    if constexpr (kIsHalf<T> || std::is_floating_point_v<T> || kIsComplex<T>) {
-      using Acc = std::conditional_t<kIsHalf<T>, float, T>;
-      auto* y = reinterpret_cast<T*>(to);
-      auto* x = reinterpret_cast<const T*>(from);
-      auto* d = reinterpret_cast<const T*>(decay);
-      for_columns(s, kColumns, [&](int64_t o, int64_t first, int64_t columns) {
-        Acc carried[kColumns];
-        for (int64_t i = 0; i < s.n; ++i) {
-          const int64_t at = (o * s.n + i) * s.inner + first;
-          THIXO_INDEPENDENT
-          for (int64_t j = 0; j < columns; ++j) {
-            const Acc v = convert<Acc>(x[at + j]);
-            carried[j] = i ? v + convert<Acc>(d[at + j]) * carried[j] : v;
-            y[at + j] = convert<T>(carried[j]);
-          }
-        }
-      });
-    }
-  });
 }
 
 }  // namespace thixo
