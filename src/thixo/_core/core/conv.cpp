@@ -270,23 +270,15 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
   sweep(s);
 }
 
-// The element i of x gets y[o] * w[t] where i + padding = o * stride + t * dilation. For all i whose i + padding leaves
-// the same remainder r, the same taps matter: those with t * dilation = r (mod stride), at o = q + (r - t * dilation) /
-// stride where i + padding = q * stride + r. So each remainder is a convolution of its own, of stride 1, with fewer taps.
-bool convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
-  if (is_product(c) && conv_plan() == ConvPlan::Chosen) {
-    by_products(c, y, w, nullptr, x, true);
-    return true;
-  }
-  const bool some = c.inner > 1;
-  const Places job = some ? transposed_places(c, y, w, x) : Places();
-  if (some && takes_winograd(c, job) && winograd(job)) return true;
-  if (!all_finite(c.dtype, w, c.groups * c.outer * c.inner * c.taps())) return false;
-  if (some && takes_places(job)) {
-    run_places(job);
-    return true;
-  }
-  if (by_depth(c, y, w, nullptr, x, true)) return true;
+namespace {
+
+// By sums themselves. The element i of x gets y[o] * w[t] where i + padding = o * stride + t * dilation. For all i whose
+// i + padding leaves the same remainder r, the same taps matter: those with t * dilation = r (mod stride), at o = q + (r -
+// t * dilation) / stride where i + padding = q * stride + r. So each remainder is a convolution of its own, of stride 1,
+// with fewer taps.
+void transposed_sums(const Convolution& c, const Places& job, const void* y, const void* w, void* x) {
+  if (c.inner > 1 && takes_places(job)) return run_places(job);
+  if (by_depth(c, y, w, nullptr, x, true)) return;
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   const Remainders parts(c);
@@ -345,7 +337,22 @@ bool convolve_transposed(const Convolution& c, const void* y, const void* w, voi
         s.phases.push_back(std::move(p));
       }
   sweep(s);
-  return true;
+}
+
+}  // namespace
+
+bool convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
+  if (is_product(c) && conv_plan() == ConvPlan::Chosen) {
+    by_products(c, y, w, nullptr, x, true);
+    return true;
+  }
+  const Places job = c.inner > 1 ? transposed_places(c, y, w, x) : Places();
+  if (c.inner > 1 && takes_winograd(c, job) && winograd(job)) return true;
+  // A weight that is not finite makes all results so that it meets: the fewer of both are looked at.
+  const int64_t weights = c.groups * c.outer * c.inner * c.taps(), results = c.batch * c.groups * c.inner * c.in_size();
+  if (weights <= results && !all_finite(c.dtype, w, weights)) return false;
+  transposed_sums(c, job, y, w, x);
+  return weights <= results || all_finite(c.dtype, x, results) || all_finite(c.dtype, w, weights);
 }
 
 }  // namespace thixo

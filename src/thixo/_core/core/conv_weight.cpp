@@ -22,6 +22,8 @@ constexpr int64_t kPlaces = 144;              // in one pass: their part of y st
 constexpr int64_t kChunkBytes = 1 << 20;      // of images and turned results that are used together
 constexpr int64_t kPartBytes = 256 << 10;     // sums of at most this size are kept for each part of the batch
 constexpr int64_t kAllBytes = 8 << 20;        // all images of at most this size are copied before a product begins
+constexpr int64_t kNearImages = 768 << 10;    // copies of images that stay near while results are written
+constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMostParts = 16;            // the same for any number of threads: sums do not depend on it
 
 double tile_cycles(int64_t rows, int64_t vectors) {
@@ -163,6 +165,12 @@ struct Chunk {
   // apart from member to member and `set` from set to set; `sums` is that of the first of these panels and members, of set 0.
   void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t s0, int64_t s1, int64_t m0, int64_t m1,
            char* sums, int64_t row, int64_t set, bool fresh) {
+    add(n0, count, group, p0, p1, s0, s1, m0, m1, sums, row, set, fresh, [] {});
+  }
+  // The same; `before` is called before each tile.
+  template <class Before>
+  void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t s0, int64_t s1, int64_t m0, int64_t m1,
+           char* sums, int64_t row, int64_t set, bool fresh, Before&& before) {
     const Convolution& c = j.c;
     const int64_t all = j.places(n0, count), passes = ceil_div(all, j.copies ? kPlaces : 2 * kPlaces), pass = ceil_div(all, passes);
     const char* a = j.copies ? images.data + group * j.group * j.wide : j.x + (n0 * j.a_image + group * c.inner * j.a_row) * j.wide;
@@ -170,10 +178,12 @@ struct Chunk {
       for (int64_t p = p0; p < p1; ++p) {
         const int64_t vectors = std::min(j.vectors, ceil_div(c.outer, j.k.lanes) - p * j.vectors);
         for (int64_t s = s0; s < s1; ++s)
-          for (int64_t m = m0; m < m1; m += j.height)
+          for (int64_t m = m0; m < m1; m += j.height) {
+            before();
             j.k.tile(std::min(pass, all - at), a + (j.shifts[size_t(s)] + m * j.a_row) * j.wide, j.a_row, panel(group, p), table.data() + at,
                      sums + (s * set + (m - m0) * row + (p - p0) * j.ld) * j.wide, row,
                      std::min(j.height, m1 - m), vectors, !fresh || at > 0);
+          }
       }
   }
 };
@@ -230,17 +240,28 @@ void at_once(WeightJob& j, void* w, bool parallel) {
   std::vector<int64_t> places;
   for (int64_t i = 0; i < j.height; ++i)
     for (int64_t t = 0; t < taps; ++t) places.push_back(t * set + i * j.ld);
-  // The part of the images that one panel of rows reads is near for all panels of y.
+  // Where the images stay near, a panel of y goes through them, and the results' rows are written from end to end; else the
+  // part of them that one panel of rows reads goes through all of y.
+  const bool near = c.batch * j.a_image * j.wide <= kNearImages;
+  const int64_t tiles = taps * ceil_div(j.places(0, c.batch), kPlaces);
   share(c.groups * row_panels * j.panels, [&](int64_t from, int64_t to) {
     Buffer sums(size_t(taps * set * j.wide));
     for (int64_t i = from; i < to; ++i) {
-      const int64_t g = i / (row_panels * j.panels), panel = i % j.panels, m0 = i / j.panels % row_panels * j.height, m1 = std::min(m0 + j.height, j.members);
-      all.add(0, c.batch, g, panel, panel + 1, 0, taps, m0, m1, sums.data, j.ld, set, true);
+      const int64_t g = i / (row_panels * j.panels), rest = i % (row_panels * j.panels), panel = near ? rest / row_panels : rest % j.panels;
+      const int64_t m0 = (near ? rest % row_panels : rest / j.panels) * j.height, m1 = std::min(m0 + j.height, j.members);
+      char* result = static_cast<char*>(w) + ((g * c.outer + panel * j.ld) * row + m0 * taps) * j.narrow;
+      // The lines of the results are asked for while they are computed.
+      const int64_t lines = (m1 - m0) * taps * j.narrow / kLineBytes + 1, all_lines = lines * std::min(j.ld, c.outer - panel * j.ld), each = ceil_div(all_lines, tiles);
+      int64_t line = 0;
+      all.add(0, c.batch, g, panel, panel + 1, 0, taps, m0, m1, sums.data, j.ld, set, true, [&] {
+        for (const int64_t end = std::min(all_lines, line + each); line < end; ++line)
+          __builtin_prefetch(result + line / lines * row * j.narrow + line % lines * kLineBytes, 1, 2);
+      });
       for (int64_t v = 0; v < j.vectors; ++v) {
         const int64_t first = panel * j.ld + v * j.k.lanes;
         if (first >= c.outer) break;
-        j.k.collect(sums.data + v * j.k.lanes * j.wide, places.data(), static_cast<char*>(w) + ((g * c.outer + first) * row + m0 * taps) * j.narrow, row,
-                    (m1 - m0) * taps, std::min(j.k.lanes, c.outer - first), nullptr);
+        j.k.collect(sums.data + v * j.k.lanes * j.wide, places.data(), result + v * j.k.lanes * row * j.narrow, row, (m1 - m0) * taps,
+                    std::min(j.k.lanes, c.outer - first), nullptr);
       }
     }
   });
