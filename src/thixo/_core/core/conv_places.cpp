@@ -46,14 +46,31 @@ struct Unit {
   int64_t n0, n1, from, to;
 };
 
-// What the next panel is made of, asked for in time: some of it before each tile.
+// Memory that is asked for in time, some of it before each tile: what the next panel is made of, where results go.
 struct Ahead {
   const char* from = nullptr;
   int64_t piece = 1, stride = 0, lines = 0;  // pieces of so many lines of the cache; bytes from one to the next; lines of all
-  int64_t each = 0, at = 0;                  // lines at a time; those that are asked for already
+  int64_t many = INT64_MAX, far = 0;         // pieces in a row of them; bytes from one row to the next
+  int64_t each = 0;                          // lines at a time
+  int64_t line = 0, in_row = 0;              // the next one: of its piece, which is this one of its row
+  const char *now = nullptr, *row = nullptr;
 
+  void share_out(int64_t tiles) {
+    each = ceil_div(lines, std::max<int64_t>(1, tiles));
+    now = row = from;
+  }
   void some() {
-    for (const int64_t end = std::min(lines, at + each); at < end; ++at) __builtin_prefetch(from + at / piece * stride + at % piece * kLineBytes, 0, 2);
+    const int64_t count = std::min(lines, each);
+    lines -= count;
+    for (int64_t i = 0; i < count; ++i) {
+      __builtin_prefetch(now + line * kLineBytes, 0, 2);
+      if (++line < piece) continue;
+      line = 0;
+      now += stride;
+      if (++in_row < many) continue;
+      in_row = 0;
+      now = row += far;
+    }
   }
 };
 
@@ -138,8 +155,8 @@ struct Plan {
           r.table.push_back({(t.at[0] * pitches[0] + t.at[1] * pitches[1] + t.at[2] * pitches[2] + c) * wide, packed_at(p, line, c, t.tap) * ld * wide});
     // Whole lines of channels with all their taps, or some taps of one.
     const int64_t most = std::max<int64_t>(kPassBytes / (ld * wide), 16), taps = std::max<int64_t>(1, int64_t(f.taps.size()));
-    const int64_t lines = ceil_div(p.image.channels, line), fit = most / (taps * std::min(line, p.image.channels));
-    r.pass = fit > 0 ? ceil_div(lines, ceil_div(lines, fit)) * taps * line : ceil_div(taps, ceil_div(taps * line, most)) * line;
+    const int64_t lines = ceil_div(p.image.channels, line), some = std::min(line, p.image.channels), fit = most / (taps * some);
+    r.pass = fit > 0 ? ceil_div(lines, ceil_div(lines, fit)) * taps * line : ceil_div(taps, ceil_div(taps * some, most)) * some;
     r.joins = f.reach[1] == 1 && f.reach[2] == 1 && f.step[1] == 1 && f.step[2] == 1 && f.count[2] == p.image.extent[2] &&
               f.count[2] == p.out[2] && f.count[1] > 1;
     runs.push_back(std::move(r));
@@ -191,6 +208,18 @@ struct Plan {
     return made;
   }
 
+  Ahead results_of(const Unit& u, int64_t g, int64_t panel, int64_t vectors) const {
+    Ahead made;
+    const int64_t channel = panel * ld, bytes = (u.to - u.from) * out_slice * narrow;
+    made.from = p.y + ((u.n0 * p.groups * p.rows + g * p.rows + channel) * out_size + u.from * out_slice) * narrow;
+    made.many = std::min(vectors * k.lanes, p.rows - channel);
+    made.piece = ceil_div(bytes, kLineBytes);
+    made.stride = out_size * narrow;
+    made.far = p.groups * p.rows * made.stride;
+    made.lines = (u.n1 - u.n0) * made.many * made.piece;
+    return made;
+  }
+
   // Results of one unit, group and panel from `image`, whose first position of the cut axis is `low`; `between` is the
   // distance of two images, in elements.
   void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* b, char* sums, Ahead ahead) const {
@@ -198,7 +227,10 @@ struct Plan {
     const int64_t vectors = std::min(p.vectors, ceil_div(p.rows, k.lanes) - panel * p.vectors);
     const int64_t sum_image = (u.to - u.from) * out_slice * ld;
     const int64_t sum_strides[3] = {p.out[1] * p.out[2] * ld, p.out[2] * ld, ld};
-    if (ahead.lines) ahead.each = ceil_div(ahead.lines, std::max<int64_t>(1, tiles(u, vectors)));
+    const int64_t turns = tiles(u, vectors);
+    ahead.share_out(turns);
+    Ahead results = results_of(u, g, panel, vectors);
+    results.share_out(turns);
     for (const Run& r : runs) {
       const PlacePhase& f = *r.phase;
       int64_t q0[3] = {0, 0, 0}, q1[3] = {f.count[0], f.count[1], f.count[2]};
@@ -219,6 +251,7 @@ struct Plan {
                                 (origin[1] + h * f.step[1]) * sum_strides[1] + origin[2] * ld) * wide;
               for (int64_t w = 0; w < width; w += height) {
                 ahead.some();
+                results.some();
                 k.tile(std::min(r.pass, all - at), a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, r.table.data() + at,
                        c + w * f.step[2] * ld * wide, f.step[2] * ld, std::min(height, width - w), vectors, at > 0);
               }
