@@ -73,6 +73,7 @@ def row_kernels() -> Iterator[Kernel]:
     finally:
         setattr(rows, "find", ask)  # noqa: B010
     yield from (attention.softmax_kernel(dtype) for dtype in attention.DTYPES)
+    yield from (attention.finish_kernel(dtype) for dtype in attention.DTYPES)
     for kernel in found.values():
         yield kernel
         yield from (rows.halves(kernel) or ())[:2]

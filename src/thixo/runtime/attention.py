@@ -38,6 +38,11 @@ def _softmax(k: Any, scores: Any, top: Any, total: Any, factor: Any) -> tuple[An
     return shares, top_now, total * fade + k.reduce_sum(shares), fade
 
 
+def _finish(k: Any, sums: Any, top: Any, total: Any) -> tuple[Any, ...]:
+    """A row's result and the logarithm of the sum of its exponentials."""
+    return sums * (1 / total), top + k.log(total)
+
+
 def _back(
     k: Any, score: Any, logsumexp: Any, slope: Any, mean: Any, factor: Any, scale: Any
 ) -> tuple[Any, ...]:
@@ -52,16 +57,23 @@ def softmax_kernel(dtype: str) -> Kernel:
     return expand(lower_rows(SimpleNamespace(rows=_softmax), arguments, (dtype,) * 4))
 
 
+def finish_kernel(dtype: str) -> Kernel:
+    """Operands: sums of values, largest, sum; results, logsumexp."""
+    arguments = [[dtype, "full"], [dtype, "row"], [dtype, "row"]]
+    return expand(lower_rows(SimpleNamespace(rows=_finish), arguments, (dtype,) * 2))
+
+
 def back_kernel(dtype: str) -> Kernel:
     """Operands: scores, logsumexp, gradients of shares, their means, scales; shares, gradients of scores."""
     return build(_back, 6, dtype)
 
 
-def find(dtype: str) -> tuple[int, int] | None:
-    """Where the machine code of both is; None if this machine cannot make any."""
+def find(dtype: str) -> tuple[int, ...] | None:
+    """Where the machine code of all three is; None if this machine cannot make any."""
     from thixo.codegen.llvm.rows import slots_of
 
-    kernel = softmax_kernel(dtype)
-    assert slots_of(kernel) == 0  # it keeps its exponentials where the scores were
-    first, second = rows.address(kernel, 0), address(back_kernel(dtype))
-    return None if first is None or second is None else (first, second)
+    along = softmax_kernel(dtype), finish_kernel(dtype)
+    assert not any(map(slots_of, along))  # results lie where the operands were
+    found = [*(rows.address(kernel, 0) for kernel in along), address(back_kernel(dtype))]
+    known = tuple(code for code in found if code is not None)
+    return known if len(known) == len(found) else None

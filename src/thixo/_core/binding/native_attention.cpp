@@ -11,19 +11,19 @@ namespace {
 constexpr double kLongAttention = 1 << 20;  // multiplications and additions from which the GIL is given up
 
 struct Kernels {
-  RowLoop softmax = nullptr;
+  AttentionRows rows;
   Loop back = nullptr;
 };
 Kernels kernels_of(DType dtype) {
   static Kernels found[2];
   Kernels& kernels = found[dtype == DType::F64];
-  if (kernels.softmax) return kernels;
+  if (kernels.back) return kernels;
   Object module = Object::own(PyImport_ImportModule("thixo.runtime.attention"));
   Object made = Object::own(call_python_method(module.get(), "find", "s", short_name(dtype)));
   if (made.get() == Py_None) return {};
-  unsigned long long softmax, back;
-  if (!PyArg_ParseTuple(made.get(), "KK", &softmax, &back)) throw PythonError();
-  kernels = {reinterpret_cast<RowLoop>(softmax), reinterpret_cast<Loop>(back)};
+  unsigned long long softmax, finish, back;
+  if (!PyArg_ParseTuple(made.get(), "KKK", &softmax, &finish, &back)) throw PythonError();
+  kernels = {{reinterpret_cast<RowLoop>(softmax), reinterpret_cast<RowLoop>(finish)}, reinterpret_cast<Loop>(back)};
   return kernels;
 }
 
@@ -160,7 +160,7 @@ bool forward(const Operator&, PyObject* const* slots, Results& out) {
   if (!call.read(slots[0], slots[1], slots[2], slots[3], slots[4], slots[5], true)) return false;
   Attention& a = call.a;
   const Kernels kernels = kernels_of(a.dtype);
-  if (!kernels.softmax) return false;
+  if (!kernels.back) return false;
   const Ref<Tensor> y = in_order_of(*call.q, call.shape(a.queries, a.value_size), a.source);
   Dims rows = call.lead;
   rows.push_back(a.queries);
@@ -169,7 +169,7 @@ bool forward(const Operator&, PyObject* const* slots, Results& out) {
   a.logsumexp = logsumexp->data();
   {
     WithoutGil free(call.is_long());
-    attention_forward(a, kernels.softmax);
+    attention_forward(a, kernels.rows);
   }
   out.push_back(call.given_back(y));
   out.push_back(logsumexp);
@@ -194,7 +194,7 @@ bool backward(const Operator&, PyObject* const* slots, Results& out) {
     a.y = matrices(*y, call.lead);
     a.logsumexp = logsumexp->data();
     WithoutGil free(call.is_long());
-    attention_forward(a, kernels.softmax);
+    attention_forward(a, kernels.rows);
   } else {
     y = ref_of(slots[4]);
     logsumexp = ref_of(slots[5]);

@@ -21,7 +21,7 @@ void zero(T* to, int64_t row, int64_t rows, int64_t columns) {
 constexpr int64_t kFewRows = 4;  // so few queries read keys and values from where they are
 
 template <class T>
-void forward(const Attention& a, RowLoop softmax) {
+void forward(const Attention& a, const AttentionRows& kernels) {
   constexpr int64_t item = sizeof(T);
   const Products<T> products;
   const int64_t count = batch_count(a), D = a.size, V = a.value_size;
@@ -64,21 +64,15 @@ void forward(const Attention& a, RowLoop softmax) {
           restrain(a, index, scores, step, q0, rows, k0, columns);
           T *tops = top + (q0 - first), *totals = total + (q0 - first);
           T* operands[8] = {scores, tops, totals, &factor, scores, tops, totals, fade};
-          softmax(reinterpret_cast<char**>(operands), strides, rows, 1, columns, nullptr);
+          kernels.softmax(reinterpret_cast<char**>(operands), strides, rows, 1, columns, nullptr);
           T* to = y + q0 * a.y.row;
           for (int64_t i = 0; k0 && i < rows; ++i)
             if (fade[i] != 1) shrink(to + i * a.y.row, V, fade[i]);
           products.multiply(rows, V, columns, scores, step, 1, values, to, a.y.row, k0 > 0, spare);
         }
       }
-      T* logsumexp = static_cast<T*>(a.logsumexp) + index * a.queries;
-      for (int64_t i = first; i < last; ++i) {
-        const T sum = total[i - first];
-        const bool shut = a.mask && sum == 0;
-        const T share = shut ? T(0) : 1 / sum;
-        shrink(y + i * a.y.row, V, share);
-        logsumexp[i] = shut ? std::numeric_limits<T>::infinity() : top[i - first] + std::log(sum);
-      }
+      finish(a, kernels.finish, y + first * a.y.row, a.y.row, last - first, top, total,
+             static_cast<T*>(a.logsumexp) + index * a.queries + first);
     }
   });
 }
@@ -205,10 +199,10 @@ void backward(const Attention& a, const AttentionGradients& to, Loop back) {
 
 }  // namespace
 
-void attention_forward(const Attention& a, RowLoop softmax) {
-  if (a.source == DType::BF16) return attention_forward_bf16(a, softmax);
-  if (a.dtype == DType::F64) forward<double>(a, softmax);
-  else forward<float>(a, softmax);
+void attention_forward(const Attention& a, const AttentionRows& kernels) {
+  if (a.source == DType::BF16) return attention_forward_bf16(a, kernels);
+  if (a.dtype == DType::F64) forward<double>(a, kernels);
+  else forward<float>(a, kernels);
 }
 
 void attention_backward(const Attention& a, const AttentionGradients& to, Loop back) {

@@ -33,13 +33,16 @@ struct Attention {
   int64_t mask_row = 0, mask_column = 0;
 };
 
-// scores, largest, sum, scale of scores -> exponentials, largest, sum, what older sums shrink by
-void attention_forward(const Attention& a, RowLoop softmax);
+struct AttentionRows {
+  RowLoop softmax = nullptr;  // scores, largest, sum, scale of scores -> exponentials, largest, sum, what older sums shrink by
+  RowLoop finish = nullptr;   // sums of values, largest, sum -> result, logsumexp
+};
+void attention_forward(const Attention& a, const AttentionRows& kernels);
 
 // bfloat16 as it is, where the processor multiplies it by instructions of its own: only the way there, of not too few
 // queries. Shares are rounded to bfloat16 before they meet the values.
 bool takes_bf16(int64_t queries);
-void attention_forward_bf16(const Attention& a, RowLoop softmax);
+void attention_forward_bf16(const Attention& a, const AttentionRows& kernels);
 
 struct AttentionGradients {
   Matrices g;               // of y

@@ -68,7 +68,7 @@ class Tiles {
 
 bool takes_bf16(int64_t queries) { return queries > kFewQueries && gemm_kernels(DType::BF16).tiles.depth > 1; }
 
-void attention_forward_bf16(const Attention& a, RowLoop softmax) {
+void attention_forward_bf16(const Attention& a, const AttentionRows& kernels) {
   constexpr int64_t item = sizeof(float);
   const Tiles tiles;
   const int64_t count = batch_count(a), D = a.size, V = a.value_size;
@@ -117,7 +117,7 @@ void attention_forward_bf16(const Attention& a, RowLoop softmax) {
           restrain(a, index, scores, step, q0, rows, k0, columns);
           float *tops = top + (q0 - first), *totals = total + (q0 - first), *to = sums + (q0 - first) * y_step;
           float* operands[8] = {scores, tops, totals, &factor, scores, tops, totals, fade};
-          softmax(reinterpret_cast<char**>(operands), strides, rows, 1, columns, nullptr);
+          kernels.softmax(reinterpret_cast<char**>(operands), strides, rows, 1, columns, nullptr);
           for (int64_t i = 0; k0 && i < rows; ++i)
             if (fade[i] != 1) shrink(to + i * y_step, V, fade[i]);
           tiles.round(scores, step, shares, step, rows, columns);
@@ -125,13 +125,8 @@ void attention_forward_bf16(const Attention& a, RowLoop softmax) {
           tiles.multiply(rows, V, columns, share_panels, value_panels, k1 - k0, to, y_step, k0 > 0);
         }
       }
-      float* logsumexp = static_cast<float*>(a.logsumexp) + index * a.queries;
-      for (int64_t i = first; i < last; ++i) {
-        const float sum = total[i - first];
-        const bool shut = a.mask && sum == 0;
-        shrink(sums + (i - first) * y_step, V, shut ? 0.0f : 1 / sum);
-        logsumexp[i] = shut ? std::numeric_limits<float>::infinity() : top[i - first] + std::log(sum);
-      }
+      finish(a, kernels.finish, sums, y_step, last - first, top, total,
+             static_cast<float*>(a.logsumexp) + index * a.queries + first);
       tiles.round(sums, y_step, at<BFloat16>(a.y, a.batch, index) + first * a.y.row, a.y.row, last - first, V);
     }
     tiles.end();

@@ -71,4 +71,23 @@ inline int64_t batch_count(const Attention& a) {
   return count;
 }
 
+// Sums of values become results, in place. A mask may have allowed a query nothing: it gets zeros.
+template <class T>
+void finish(const Attention& a, RowLoop kernel, T* sums, int64_t row, int64_t rows, T* top, T* total, T* logsumexp) {
+  constexpr int64_t item = sizeof(T);
+  int64_t strides[15] = {};
+  for (int i : {0, 3}) {  // sums, results
+    strides[3 * i] = row * item;
+    strides[3 * i + 2] = item;
+  }
+  for (int i : {1, 2, 4}) strides[3 * i] = item;
+  T* operands[5] = {sums, top, total, sums, logsumexp};
+  kernel(reinterpret_cast<char**>(operands), strides, rows, 1, a.value_size, nullptr);
+  for (int64_t i = 0; a.mask && i < rows; ++i) {
+    if (total[i] != 0) continue;
+    std::fill(sums + i * row, sums + i * row + a.value_size, T(0));
+    logsumexp[i] = std::numeric_limits<T>::infinity();
+  }
+}
+
 }  // namespace thixo
