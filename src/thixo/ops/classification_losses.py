@@ -23,9 +23,10 @@ from thixo.shape import broadcast_shapes
 
 def _check_classes(op: str, input: Any, target: Any, weight: Any) -> None:
     """Scores are (classes), (batch, classes) or (batch, classes, places); targets lack the classes."""
-    if input.ndim == 0:
+    sizes = tuple(input.shape)
+    if not sizes:
         raise ShapeError(f"{op}: input is {describe(input)}; it must have an axis of classes")
-    wanted = tuple(input.shape[:1]) + tuple(input.shape[2:]) if input.ndim > 1 else ()
+    wanted = (sizes[0], *sizes[2:]) if len(sizes) > 1 else ()
     if tuple(target.shape) != wanted:
         raise ShapeError(
             f"{op}: input is {describe(input)}, target is {describe(target)}; target's shape must "
@@ -33,8 +34,7 @@ def _check_classes(op: str, input: Any, target: Any, weight: Any) -> None:
         )
     if target.dtype not in (int64, uint8):
         raise DTypeError(f"{op}: target is {describe(target)}; class numbers must be int64")
-    classes = input.shape[1 if input.ndim > 1 else 0]
-    _check_weight(op, weight, classes)
+    _check_weight(op, weight, sizes[1 if len(sizes) > 1 else 0])
 
 
 def _check_weight(op: str, weight: Any, classes: Any) -> None:
@@ -157,7 +157,7 @@ class CrossEntropy(Composite):
         if input.ndim == 0:
             raise ShapeError(f"{op}: input is {describe(input)}; it must have an axis of classes")
         axis = 1 if input.ndim > 1 else 0
-        classes = input.shape[axis]
+        classes = tuple(input.shape)[axis]
         by_class = (classes, *(1,) * (input.ndim - axis - 1))
         if target.dtype.is_floating_point:
             check_same_shape(op, input, target)

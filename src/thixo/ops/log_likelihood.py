@@ -8,12 +8,15 @@ from thixo.ops import public as tx
 from thixo.ops.base import Op, Spec
 from thixo.ops.precision import widened
 from thixo.ops.samples import Bad, Sample
-from thixo.shape import normalize_dim, reduced_shape
+from thixo.shape import normalize_dim
 
 
 def _infer(op, input, target, dim):
-    d = normalize_dim(dim, input.ndim, op)
-    shape = tuple(reduced_shape(input.shape, (d,) if input.ndim else (), True))
+    sizes = list(input.shape)
+    d = normalize_dim(dim, len(sizes), op)
+    if sizes:
+        sizes[d] = 1
+    shape = tuple(sizes)
     if tuple(target.shape) != shape:
         raise ShapeError(f"{op}: target is {describe(target)}; its shape must be {list(shape)}")
     if target.dtype is not int64:

@@ -56,12 +56,16 @@ def position_offset(f: Function, position: str, total: str, strides: list[str]) 
 
 def along(kernel: Kernel, name: str, target: Target) -> str:
     """The text of a module with this one function."""
+    from thixo.codegen.llvm.rows_blocks import AlongBlocks, gains
+
     f = Function(name, PARAMETERS, attributes=target.attributes)
-    _Along(kernel, f, target).write()
+    (AlongBlocks if gains(kernel, target) else Along)(kernel, f, target).write()
     return module([f])
 
 
-class _Along:
+class Along:
+    """Rows one after the other."""
+
     def __init__(self, kernel: Kernel, f: Function, target: Target) -> None:
         self.kernel, self.f, self.target = kernel, f, target
         self.plan = prepare(kernel)
@@ -112,15 +116,23 @@ class _Along:
             self.distance(o, s) if o.view == "full" and not o.written else ""
             for o, s in zip(operands, self.strides, strict=True)
         ]
-        with f.loop(0, "%rows") as row:
-            self.rows = [
-                f.at(base, f.mul(row, s[0]))
-                for base, s in zip(self.bases, self.strides, strict=True)
-            ]
+        self.run()
+
+    def run(self) -> None:
+        """All rows."""
+        with self.f.loop(0, "%rows") as row:
+            self.enter_row(row)
             self.define(self.plan.before)
             for walk in self.plan.walks:
                 self.walk(walk)
                 self.define(walk.uniform)
+
+    def enter_row(self, row: str) -> None:
+        """Where the operands' rows are."""
+        f = self.f
+        self.rows = [
+            f.at(base, f.mul(row, s[0])) for base, s in zip(self.bases, self.strides, strict=True)
+        ]
 
     def distance(self, operand: Operand, strides: list[str]) -> str:
         """How far ahead memory is fetched: later walks over a row leave it idle, and no hardware looks beyond a page.
@@ -203,9 +215,12 @@ class _Along:
             else:
                 self.stretch(walk, sums, copies, "0", "%columns")
         for at, values in tree.finish().items():
-            number = walk.reduces[at]
-            one = self.kernel.body[number]
-            self.known(number, across_lanes(self.vectors, one.attribute, one.type, values[0]))
+            self.found(walk.reduces[at], values[0])
+
+    def found(self, number: int, value: str) -> None:
+        """A reduction's vector at the end of a row."""
+        one = self.kernel.body[number]
+        self.known(number, across_lanes(self.vectors, one.attribute, one.type, value))
 
     def enter_segment(self, walk: Walk, segment: str) -> None:
         """Where the operands are; one that stays becomes a line of copies, to be read like any other."""

@@ -91,6 +91,29 @@ def across_lanes(lanes: Lanes, combiner: str, type: str, value: str) -> str:
     return value
 
 
+def across_rows(lanes: Lanes, combiner: str, type: str, values: Sequence[str]) -> str:
+    """As many vectors as each has lanes: all lanes of the first are lane 0 of the result, and so on.
+
+    Lanes are folded by halves, of two vectors in one step.
+    """
+    f, count, whole = lanes.f, lanes.count, lanes.type(type)
+    made, size = list(values), lanes.count
+    while size > 1:
+        size //= 2
+        firsts = [start for start in range(0, 2 * count, 2 * size)]
+        halves = [
+            ", ".join(f"i32 {start + at + i}" for start in firsts for i in range(size))
+            for at in (0, size)
+        ]
+        made = [
+            combine(lanes, combiner, type, *(
+                f.op(f"shufflevector {whole} {a}, {whole} {b}, <{count} x i32> <{half}>") for half in halves
+            ))
+            for a, b in zip(made[::2], made[1::2], strict=True)
+        ]  # fmt: skip
+    return made[0]
+
+
 class Accumulator:
     """One reduction: for each of `groups` results, `copies` vectors that are folded at the end of a leaf."""
 
