@@ -132,7 +132,7 @@ def normalize_dims(dims: Any, ndim: int, op: str) -> tuple[int, ...]:
         return tuple(range(ndim))
     if not isinstance(dims, tuple | list):
         return (normalize_dim(dims, ndim, op),)
-    found = tuple(normalize_dim(d, ndim, op) for d in dims)
+    found = tuple([normalize_dim(d, ndim, op) for d in dims])
     if len(set(found)) != len(found):
         raise ValueRangeError(f"{op}: dim {tuple(dims)} names an axis twice")
     return found

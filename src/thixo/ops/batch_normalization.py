@@ -25,11 +25,11 @@ def _unbiased(var: Any, count: Any) -> Any:
 
 def _check_statistics(op: str, input: Any, mean: Any, var: Any, needed: bool) -> None:
     check_channels(op, input, 2)
-    channels = (input.shape[1],)
     if needed and (mean is None or var is None):
         raise ArgumentError(f"{op}: running_mean and running_var are needed when not training")
     for name, value in (("running_mean", mean), ("running_var", var)):
-        check_parameter(op, name, value, channels)
+        if value is not None:
+            check_parameter(op, name, value, (input.shape[1],))
 
 
 def _batch_norm(
@@ -37,19 +37,22 @@ def _batch_norm(
     momentum: float, eps: float, statistics: bool = False,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     _check_statistics(op, input, running_mean, running_var, needed=not training)
-    check_parameter(op, "weight", weight, (input.shape[1],))
-    check_parameter(op, "bias", bias, (input.shape[1],))
     sizes = tuple(input.shape)
     channels = sizes[1]
-    shape = per_channel(input)
+    check_parameter(op, "weight", weight, (channels,))
+    check_parameter(op, "bias", bias, (channels,))
+    shape = (1, channels, *(1,) * (len(sizes) - 2))
     axes = (0, *range(2, len(sizes)))
     if training:
         if statistics:  # with gradients of their own
             y, mean, var = tx.nn.functional.standardize(widened(input), axes, eps)
             y = affine(y, widened(weight), widened(bias), shape).to(input.dtype)
         else:
-            weight, bias = (None if p is None else p.reshape(shape) for p in (weight, bias))
+            weight = None if weight is None else weight.reshape(shape)
+            bias = None if bias is None else bias.reshape(shape)
             y, mean, _, var = tx.nn.functional.scaled_standardize(input, weight, bias, axes, eps)
+            if running_mean is None and running_var is None:
+                return y, mean, var
         mean, var = mean.reshape(channels), var.reshape(channels)
         _keep(running_mean, mean, momentum)
         if running_var is not None:

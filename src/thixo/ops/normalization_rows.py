@@ -32,8 +32,9 @@ def _check_broadcast(op: str, input: Any, **values: Any) -> None:
             continue
         sizes = tuple(value.shape)
         fits = len(sizes) <= len(shape)
-        for a, b in zip(reversed(sizes), reversed(shape), strict=False):
-            fits = fits and (a == 1 or a == b)
+        if fits and sizes != shape:
+            for a, b in zip(sizes, shape[len(shape) - len(sizes) :], strict=True):
+                fits = fits and (a == 1 or a == b)
         if not fits:
             raise ShapeError(
                 f"{op}: {name} is {describe(value)}, which does not broadcast to input, {describe(input)}"

@@ -113,7 +113,7 @@ class Along:
             v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)
         }
         self.ahead = [
-            self.distance(o, s) if o.view == "full" and not o.written else ""
+            self.distance(o, s) if o.view == "full" else ""
             for o, s in zip(operands, self.strides, strict=True)
         ]
         self.run()
@@ -313,12 +313,8 @@ class Along:
                 at, part = one.attribute
                 if at not in loaded:
                     place = self.address(self.places[at], operands[at], self.moving[at], i, skip)
-                    if (
-                        at in walk.first
-                        and lanes.count > 1
-                        and skip * operands[at].bytes % LINE == 0
-                    ):
-                        f.prefetch(f.at(place, self.ahead[at]))
+                    if at in walk.first:
+                        self.fetch_ahead(lanes, at, place, skip)
                     loaded[at] = lanes.load(operands[at], place, left)
                 values[v] = loaded[at][part]
             elif one.op == "index":
@@ -329,6 +325,8 @@ class Along:
                 )
             if v in walk.kept:
                 operand, place = self.kept(v, i, skip)
+                if v in self.plan.places:
+                    self.fetch_ahead(lanes, self.plan.places[v], place, skip)
                 lanes.store(operand, [values[v]], place, left)
         mask = None if left is None else f.mask(left, lanes.count)
         for r, total in zip(walk.reduces, sums, strict=True):
@@ -353,7 +351,15 @@ class Along:
                         lanes.run(add, (add.type,) * 2, pair)
                         for pair in zip(so_far, parts, strict=True)
                     ]
+                elif at not in self.plan.places.values():
+                    self.fetch_ahead(lanes, at, place, skip)
                 lanes.store(operands[at], parts, place, left)
+
+    def fetch_ahead(self, lanes: Lanes, at: int, place: str, skip: int) -> None:
+        """What the same place of a later row needs."""
+        operand = self.kernel.operands[at]
+        if lanes.count > 1 and skip * operand.bytes % LINE == 0:
+            self.f.prefetch(self.f.at(place, self.ahead[at]), write=operand.written)
 
     def kept(self, v: int, i: str, skip: int) -> tuple[Operand, str]:
         """Where a value that was put aside is."""

@@ -25,7 +25,9 @@ def groups_of(plan: Stages) -> int:
     """Vectors side by side: many where little is done with each."""
     most = max((w.cost + 2 * len(w.reduces) for w in plan.walks), default=1)
     # Each place is a page of its own: the more is read of it at once, the fewer of them are looked up.
-    return 8 if most <= 12 else 4 if most <= 24 else 2
+    # Those that are walked again are to be in the cache still: 4 of float32 and 4096 places are 1 MB.
+    widest = 8 if len(plan.walks) == 1 else 4
+    return min(widest, 8 if most <= 12 else 4 if most <= 24 else 2)
 
 
 def width_of(kernel: Kernel, target: Target) -> int:
@@ -214,8 +216,9 @@ class _Block:
                 at, part = one.attribute
                 if at not in loaded:
                     place = f.at(self.places[at], f.mul(i, self.strides[at][2]))
-                    if operands[at].view == "full":
+                    if operands[at].view == "full" and at in walk.first:
                         self.fetch_ahead(operands[at], self.places[at], self.strides[at][2], i)
+                    if operands[at].view == "full":
                         loaded[at] = self._load(operands[at], place)
                     else:
                         loaded[at] = self._spread(operands[at], place)
@@ -243,6 +246,7 @@ class _Block:
             parts = stored.setdefault(at, [[]] * operands[at].parts)
             parts[part] = values[body[v].arguments[0]]
             if all(parts):
+                self.fetch_ahead(operands[at], self.places[at], self.strides[at][2], i)
                 self._store(
                     operands[at], parts, f.at(self.places[at], f.mul(i, self.strides[at][2]))
                 )
@@ -259,14 +263,7 @@ class _Block:
         block = f.choose(over, "i64", self.groups * self.lanes.count * operand.bytes, 0)
         ahead = f.at(base, f.add(f.mul(stride, place), block))
         for line in range(0, max(1, self.groups * self.lanes.count * operand.bytes), 64):
-            f.call(
-                "llvm.prefetch.p0",
-                "void",
-                ("ptr", f.at(ahead, line)),
-                ("i32", "0"),
-                ("i32", "3"),
-                ("i32", "1"),
-            )
+            f.prefetch(f.at(ahead, line), write=operand.written)
 
     def kept(self, v: int, i: str) -> tuple[Operand, str]:
         """Where a value that was put aside is."""

@@ -100,7 +100,7 @@ def across_rows(lanes: Lanes, combiner: str, type: str, values: Sequence[str]) -
     made, size = list(values), lanes.count
     while size > 1:
         size //= 2
-        firsts = [start for start in range(0, 2 * count, 2 * size)]
+        firsts = range(0, 2 * count, 2 * size)
         halves = [
             ", ".join(f"i32 {start + at + i}" for start in firsts for i in range(size))
             for at in (0, size)
