@@ -31,6 +31,17 @@ def copies_of(kernel: Kernel) -> int:
     return 2 if 12 <= cost <= 26 else 1
 
 
+AHEAD = (
+    2048  # bytes between what is computed and what is fetched: hardware does not look beyond a page
+)
+LEAST = 512  # elements that are worth it
+
+
+def waits_for_memory(kernel: Kernel) -> bool:
+    """Whether so little is computed that memory is the limit."""
+    return sum(i.op not in ("load", "store", "const", "bits") for i in kernel.body) <= 26
+
+
 def pointwise(kernel: Kernel, name: str, target: Target) -> str:
     """The text of a module with this one function."""
     count = lanes_of(kernel, target)
@@ -41,6 +52,8 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
     if count > 1:
         vectors = Lanes(f, count, target)
         done = "0"
+        if waits_for_memory(kernel):
+            done = _fetching(loop, vectors, copies_of(kernel))
         for step in dict.fromkeys((count * copies_of(kernel), count)):
             whole = f.mul(f.div("%n", step), step)
             with f.loop(done, whole, step) as _:
@@ -61,6 +74,21 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
             loop.advance(1)
     loop.leave()
     return module([f])
+
+
+def _fetching(loop: _Loop, vectors: Lanes, copies: int) -> str:
+    """The loop over many elements, which fetches ahead; how many it took."""
+    f, step = loop.f, vectors.count * copies
+    done = f.variable("i64", "0", align=8)
+    with f.when(f.compare("sge", "%n", LEAST)):
+        whole = f.mul(f.div("%n", step), step)
+        far = loop.distances()
+        with f.loop(0, whole, step) as _:
+            loop.fetch_ahead(vectors, copies, far)
+            loop.body(vectors, copies=copies)
+            loop.advance(step)
+        f.store("i64", whole, done)
+    return f.load("i64", done)
 
 
 class _Loop:
@@ -118,6 +146,22 @@ class _Loop:
         f, stride = self.f, self.strides[at]
         pointer = f.load("ptr", self.places[at])
         return pointer if skip == 0 or stride == "0" else f.at(pointer, f.mul(stride, skip))
+
+    def distances(self) -> list[str]:
+        """Of each operand how far ahead it is fetched; nothing where it stays."""
+        return [
+            "0" if stride == "0" else self.f.mul(stride, max(1, AHEAD // operand.bytes))
+            for operand, stride in zip(self.kernel.operands, self.strides, strict=True)
+        ]
+
+    def fetch_ahead(self, lanes: Lanes, copies: int, far: list[str]) -> None:
+        """Ask for the lines that a later step needs."""
+        for at, operand in enumerate(self.kernel.operands):
+            if self.strides[at] == "0":
+                continue
+            for skip in range(0, copies * lanes.count, max(lanes.count, 64 // operand.bytes)):
+                place = self.f.at(self.place(at, skip), far[at])
+                self.f.prefetch(place, write=operand.written)
 
     def check(self, lanes: Lanes, holds: str, bit: int, left: str | None) -> None:
         f, type = self.f, lanes.type("bool")

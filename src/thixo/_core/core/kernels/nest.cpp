@@ -142,6 +142,7 @@ void move_line(int item, char* to, int64_t to_stride, const char* from, int64_t 
 }
 
 constexpr int64_t kTile = 32;
+constexpr int64_t kTileRow = 128;  // elements of a tile that a loop takes at a time
 constexpr int64_t kStrip = 8;
 constexpr int64_t kLine = 64;  // bytes
 
@@ -189,9 +190,9 @@ void turn_tile(char* buffer, const char* source, int64_t dx, int64_t dy, int64_t
       const int64_t full = rows / 4 * 4;
       for (; first + 4 <= columns; first += 4) {
         const char* from = source + first * dx;
-        for (int64_t y = 0; y < full; y += 4) turn_four(buffer + (y * kTile + first) * 4, kTile * 4, from + y * 4, dx);
+        for (int64_t y = 0; y < full; y += 4) turn_four(buffer + (y * kTileRow + first) * 4, kTileRow * 4, from + y * 4, dx);
         for (int64_t y = full; y < rows; ++y)
-          for (int64_t x = 0; x < 4; ++x) store(buffer + (y * kTile + first + x) * 4, load<Bits>(from + x * dx + y * 4));
+          for (int64_t x = 0; x < 4; ++x) store(buffer + (y * kTileRow + first + x) * 4, load<Bits>(from + x * dx + y * 4));
       }
     }
   }
@@ -201,7 +202,7 @@ void turn_tile(char* buffer, const char* source, int64_t dx, int64_t dy, int64_t
     for (int64_t y = 0; y < rows; ++y) {
       store(to, load<Bits>(from));
       from += dy;
-      to += kTile * static_cast<int64_t>(sizeof(Bits));
+      to += kTileRow * static_cast<int64_t>(sizeof(Bits));
     }
   }
 }
@@ -234,7 +235,6 @@ void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
   constexpr int kTurned = 3;  // operands that can be turned at once; more go the slow way
   const int count = nest.count;
   const int64_t width = nest.sizes[0], height = nest.sizes[across];
-  const int64_t tiles_x = (width + kTile - 1) / kTile, tiles_y = (height + kTile - 1) / kTile;
   const int64_t planes = nest.total / (width * height);
   int turned[kTurned], turned_count = 0;
   for (int k = 0; k < count - 1 && turned_count < kTurned; ++k) {
@@ -242,17 +242,19 @@ void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
     if (along >= kLine && beside != 0 && beside < kLine) turned[turned_count++] = k;
   }
   const bool moves = nest.moves && turned_count == 1 && nest.item[1] == 4 && nest.strides[0][1] == 4 && nest.strides[across][0] == 4;
-  const int64_t tiles_at_once = std::max<int64_t>(1, grain / (kTile * kTile));
+  const int64_t tile_width = moves ? kTile : kTileRow;
+  const int64_t tiles_x = (width + tile_width - 1) / tile_width, tiles_y = (height + kTile - 1) / kTile;
+  const int64_t tiles_at_once = std::max<int64_t>(1, grain / (kTile * tile_width));
   parallel_for(planes * tiles_x * tiles_y, tiles_at_once, [&](int64_t begin, int64_t end) {
-    alignas(64) char buffers[kTurned][kTile * kTile * 16];
+    alignas(64) char buffers[kTurned][kTile * kTileRow * 16];
     for (int64_t tile = begin; tile < end; ++tile) {
       // down a strip of kStrip tiles, then to the next column of it: few memory pages are in turn
       const int64_t plane_index = tile / (tiles_x * tiles_y), in_plane = tile % (tiles_x * tiles_y);
       const int64_t strip = in_plane / (kStrip * tiles_x), in_strip = in_plane % (kStrip * tiles_x);
       const int64_t strip_height = std::min(kStrip, tiles_y - strip * kStrip);
-      const int64_t x = in_strip / strip_height * kTile;
+      const int64_t x = in_strip / strip_height * tile_width;
       const int64_t y = (strip * kStrip + in_strip % strip_height) * kTile;
-      const int64_t columns = std::min(kTile, width - x), rows = std::min(kTile, height - y);
+      const int64_t columns = std::min(tile_width, width - x), rows = std::min(kTile, height - y);
       char* at[kMaxOperands];
       int64_t inner[kMaxOperands], step[kMaxOperands];
       for (int k = 0; k < count; ++k) {
@@ -275,7 +277,7 @@ void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
         turn(nest.item[k], buffers[i], at[k], inner[k], step[k], columns, rows);
         at[k] = buffers[i];
         inner[k] = nest.item[k];
-        step[k] = nest.item[k] * kTile;
+        step[k] = nest.item[k] * kTileRow;
       }
       for (int64_t row = 0; row < rows; ++row) {
         run_row(nest, loop, at, inner, columns);
