@@ -166,3 +166,10 @@ def test_tracing_is_switched_by_a_bool_only():
     with pytest.raises(ArgumentError, match="a bool is needed"):
         tx._core.set_tracing("yes")
     assert not tx._core.is_tracing()
+
+
+def test_ignored_classes_cost_nothing_even_where_there_are_none():
+    target = tx.full((3,), -100, dtype=tx.int64)
+    for scores in (tx.zeros(3, 0), tx.randn(3, 4)):
+        losses = tx.nn.functional.cross_entropy(scores, target, reduction="none")
+        assert str(losses) == "tensor([0., 0., 0.])"

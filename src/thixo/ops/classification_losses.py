@@ -173,7 +173,7 @@ class CrossEntropy(Composite):
             logs = _log_likelihood(op, input, target, axis, ignore_index)
             if reduction == "none":
                 return 0.0 - logs.squeeze(axis)
-            total = -logs.sum()
+            total = 0.0 - logs.sum()
             return total / (target != ignore_index).sum() if reduction == "mean" else total
         logs = tx.log_softmax(input, axis) if label_smoothing else None
         loss, weights = _nll(

@@ -58,6 +58,9 @@ class LogLikelihood(Op):
         _check("log_likelihood", input, target, dim, ignore_index)
         ignored = target == ignore_index
         x = input if input.ndim else input.reshape(1)
+        if x.shape[dim] == 0:  # all rows are ignored
+            nothing = np.zeros(target.shape, x.dtype)
+            return nothing, nothing - np.inf
         top = np.max(x, axis=dim, keepdims=True, initial=-np.inf)
         shifted = x - top
         lse = np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))

@@ -304,6 +304,7 @@ bool run(Call& call, Outcomes& outcomes, Results& out) {
     if (call.reduced[d]) length *= call.sizes[d];
   }
   if (kernel.ordered && length > INT32_MAX) return false;
+  if (call.table.positions >= 0 && length == 0) return false;  // a row without places has no element to pick
   if (call.table.check && !holds_positions(call.table, call.slots, length))
     Object::own(call_python(call.table.check.get(), call.slots, op.params.size()));
   RowOperand operands[kMaxRowOperands];
