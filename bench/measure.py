@@ -122,9 +122,7 @@ def compare(
     empty = lambda: None  # noqa: E731  (the loop and the call cost both sides the same)
     alone = threads_in_use() == 1
     pause, warm, clock = (
-        (0.0, 0.0, time.thread_time)
-        if alone
-        else (SETTLE_SECONDS, WARM_SECONDS, time.perf_counter)
+        (0.0, 0.0, time.thread_time) if alone else (SETTLE_SECONDS, WARM_SECONDS, time.perf_counter)
     )
     overhead = min(repeat(empty, 10_000, clock) for _ in range(5))
     counts = []

@@ -7,8 +7,9 @@ namespace {
 
 // Bytes of panels that are kept at a time: half of a second-level cache.
 constexpr int64_t kSlabBytes = 1 << 20;
-// Up to so many row panels are all packed first: fewer where panels of B cost little, and there is nobody to wait for.
-constexpr int64_t kFewRowPanels = 16, kVeryFewRowPanels = 8;
+// Up to so many row panels are all packed first: more where threads would wait for one another between panels of B, fewer
+// where those cost little.
+constexpr int64_t kFewForThreads = 40, kFew = 16, kVeryFew = 8;
 
 // One product under way. K goes in passes of about equal length, whose sums are added up in C itself where they can
 // be; else in a tile, or in a matrix of their own between passes.
@@ -143,7 +144,7 @@ bool a_stays_fits(const Job& job, const GemmKernels& g) {
 
 void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
   const Packed packed(job, g, a_stays);
-  const int64_t few = packed.packs_itself && !job.parallel ? kVeryFewRowPanels : kFewRowPanels;
+  const int64_t few = job.parallel ? kFewForThreads : packed.packs_itself ? kVeryFew : kFew;
   if (packed.row_panels <= few) packed.rows_first();
   else packed.columns_first();
 }

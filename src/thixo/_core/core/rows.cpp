@@ -6,7 +6,6 @@
 
 #include "allocator.h"
 #include "kernels.h"
-#include "stream.h"
 #include "thread_pool.h"
 
 namespace thixo {
@@ -200,53 +199,6 @@ struct Packings {
   }
 };
 
-// Results that no cache holds: some rows are computed where the nearest cache has them, then written past it.
-struct StreamedRows {
-  int count = 0, operand[kMaxRowOperands];
-  int64_t row_bytes[kMaxRowOperands], at_once = 1;
-
-  StreamedRows(const RowNest& nest, const RowKernel& kernel) {
-    constexpr int64_t kRoom = 16384;  // bytes of a result
-    if (!kStreams || nest.layout != RowLayout::Along || nest.segments != 1) return;
-    int64_t bytes = 0, longest = 1;
-    for (int k = 0; k < kernel.count; ++k) {
-      if (!kernel.written[k] || kernel.view[k] != RowView::Full || nest.packed[k]) continue;
-      const int64_t row = nest.columns * item_size(kernel.dtype[k]);
-      if (nest.strides[3 * k] != row || row < 512 || row > 2 * kRoom) continue;
-      bytes += nest.outer_total * nest.rows * row;
-      row_bytes[count] = row;
-      operand[count++] = k;
-      longest = std::max(longest, row);
-    }
-    if (bytes < kStreamedBytes) count = 0;
-    at_once = std::max<int64_t>(1, kRoom / longest);
-  }
-
-  size_t bytes() const {
-    int64_t total = 0;
-    for (int i = 0; i < count; ++i) total += at_once * row_bytes[i] + 64;
-    return static_cast<size_t>(total);
-  }
-
-  void run(const RowNest& nest, const RowKernel& kernel, RowLoop loop, char* const* pointers, int64_t rows, char* room,
-           char* scratch) const {
-    char *from[kMaxRowOperands], *lines[kMaxRowOperands];
-    for (int i = 0; i < count; ++i) {
-      lines[i] = room;
-      room += (at_once * row_bytes[i] + 63) / 64 * 64;
-    }
-    for (int64_t row = 0; row < rows; row += at_once) {
-      const int64_t some = std::min(at_once, rows - row);
-      for (int k = 0; k < kernel.count; ++k) from[k] = pointers[k] + row * nest.strides[3 * k];
-      for (int i = 0; i < count; ++i) from[operand[i]] = lines[i];
-      loop(from, nest.strides, some, nest.segments, nest.columns, scratch);
-      for (int i = 0; i < count; ++i)
-        stream_out(pointers[operand[i]] + row * row_bytes[i], lines[i], some * row_bytes[i]);
-    }
-    stream_end();
-  }
-};
-
 // Results that are sums over rows. Each chunk of rows adds up its own; then they are added pairwise.
 struct ColumnSums {
   int count = 0, operand[kMaxRowOperands];
@@ -413,15 +365,16 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   chunk = std::min(chunk, nest.rows);
   const int64_t chunks = (nest.rows + chunk - 1) / chunk;
   sums.make(total, nest.outer_total * chunks);
-  const int64_t grain = in_parts || sums.count ? 1 : std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, chunk * total));
+  // Chunks that are packed, or have sums of their own, are computed one by one; others together where they are neighbours.
+  const bool apart = in_parts || sums.count;
+  const int64_t grain = apart ? 1 : std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, chunk * total));
   const size_t scratch = static_cast<size_t>(kernel.slots) * static_cast<size_t>(total + kPad) * 8 *
                          static_cast<size_t>(across ? kernel.width : 1);
-  const StreamedRows streamed(nest, kernel);
-  parallel_for(nest.outer_total * chunks, grain, [&](int64_t begin, int64_t end) {
-    Block block(scratch), room(streamed.count ? streamed.bytes() : 0);
+  parallel_evenly(nest.outer_total * chunks, grain, [&](int64_t begin, int64_t end) {
+    Block block(scratch);
     for (int64_t task = begin; task < end;) {
       const int64_t first = task % chunks;
-      const int64_t last = std::min(chunks, first + (end - task));  // neighbouring chunks are one call
+      const int64_t last = std::min(chunks, first + (apart ? 1 : end - task));
       int64_t rest = task / chunks;
       char* pointers[kMaxRowOperands];
       for (int k = 0; k < count; ++k) pointers[k] = nest.data[k] + first * chunk * nest.strides[3 * k];
@@ -432,9 +385,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
       }
       const int64_t rows = std::min(nest.rows, last * chunk) - first * chunk;
       sums.point(pointers, task);
-      if (!in_parts && streamed.count) {
-        streamed.run(nest, kernel, loop, pointers, rows, room.data, block.data);
-      } else if (!in_parts) {
+      if (!in_parts) {
         loop(pointers, nest.strides, rows, nest.segments, nest.columns, block.data);
       } else {
         Packings parts;

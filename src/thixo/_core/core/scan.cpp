@@ -150,11 +150,15 @@ inline void running_four(const float* x, Doubles& low, Doubles& high) {
   high = pair + __builtin_shufflevector(low, low, 1, 1);               // with both of a
 }
 
+constexpr int64_t kAhead = 256;  // elements: what is fetched while these are added up
+
 inline void scan_float_block(float* to, const float* from, int64_t n, double start, double& sum) {
   Doubles carried = {start, start};
   double own = -0.0;
   int64_t i = 0;
   for (; i + 8 <= n; i += 8) {
+    __builtin_prefetch(from + i + kAhead);
+    __builtin_prefetch(to + i + kAhead, 1);
     Doubles low, high;
     running_four(from + i, low, high);
     const Doubles first = __builtin_shufflevector(high, high, 1, 1);
@@ -201,19 +205,19 @@ inline void scan_four_columns(float* to, const float* from, int64_t n, int64_t i
   _mm_storeu_ps(to + n + i, _mm_shuffle_ps(first, second, _MM_SHUFFLE(3, 1, 3, 1)));
 }
 
-// Four rows at once, two to a register. The sums are those of scan_row: one element after the other.
-void scan_four_float_rows(float* to, const float* from, int64_t n) {
-  __m128d low = _mm_set1_pd(-0.0), high = low;
+// 2 * kPairs rows at once, two to a register. The sums are those of scan_row: one element after the other. Four registers
+// keep the adder busy, since each addition waits for the one before.
+template <int kPairs>
+void scan_float_rows(float* to, const float* from, int64_t n) {
+  __m128d carried[kPairs];
+  for (auto& one : carried) one = _mm_set1_pd(-0.0);
   int64_t i = 0;
-  for (; i + 4 <= n; i += 4) {
-    scan_four_columns(to, from, n, i, low);
-    scan_four_columns(to + 2 * n, from + 2 * n, n, i, high);
-  }
-  double sums[4];
-  _mm_storeu_pd(sums, low);
-  _mm_storeu_pd(sums + 2, high);
+  for (; i + 4 <= n; i += 4)
+    for (int p = 0; p < kPairs; ++p) scan_four_columns(to + 2 * p * n, from + 2 * p * n, n, i, carried[p]);
+  double sums[2 * kPairs];
+  for (int p = 0; p < kPairs; ++p) _mm_storeu_pd(sums + 2 * p, carried[p]);
   for (; i < n; ++i)
-    for (int r = 0; r < 4; ++r) to[r * n + i] = float(sums[r] += double(from[r * n + i]));
+    for (int r = 0; r < 2 * kPairs; ++r) to[r * n + i] = float(sums[r] += double(from[r * n + i]));
 }
 #endif
 
@@ -322,20 +326,18 @@ void run(char* to, const char* from, ScanShape s) {
     for (int64_t o = 0; o < s.outer; ++o) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, true);
     return;
   }
-  const int64_t four = std::max<int64_t>(1, kScanGrain / (4 * s.n));
-  parallel_for((s.outer + 3) / 4, four, [&](int64_t begin, int64_t end) {
-    int64_t o = begin * 4;
-    const int64_t stop = std::min(s.outer, end * 4);
-    if (!blocks)
-      for (; o + 4 <= stop; o += 4) {
+  const int64_t eight = std::max<int64_t>(1, kScanGrain / (8 * s.n));
+  parallel_evenly((s.outer + 7) / 8, eight, [&](int64_t begin, int64_t end) {
+    int64_t o = begin * 8;
+    const int64_t stop = std::min(s.outer, end * 8);
 #if defined(__SSE2__)
-        if constexpr (kReorders && std::is_same_v<typename F::In, float>) {
-          scan_four_float_rows(y + o * s.n, x + o * s.n, s.n);
-          continue;
-        }
+    if constexpr (kReorders && std::is_same_v<typename F::In, float>) {
+      for (; o + 8 <= stop; o += 8) scan_float_rows<4>(y + o * s.n, x + o * s.n, s.n);
+      for (; o + 2 <= stop; o += 2) scan_float_rows<1>(y + o * s.n, x + o * s.n, s.n);
+    }
 #endif
-        scan_four_rows<F>(y + o * s.n, x + o * s.n, s.n);
-      }
+    if (!blocks)
+      for (; o + 4 <= stop; o += 4) scan_four_rows<F>(y + o * s.n, x + o * s.n, s.n);
     for (; o < stop; ++o) {
       if (blocks) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, false);
       else scan_row<F>(y + o * s.n, x + o * s.n, s.n);
