@@ -20,7 +20,7 @@ from thixo.dtype import DType
 from thixo.errors import TraceError, describe, user_line
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
 from thixo.graph.typing import result_types
-from thixo.graph.verify import sizes_in, symbols_in
+from thixo.graph.sizes import sizes_in, symbols_in
 from thixo.symbolic import Dim, guards
 
 
