@@ -17,7 +17,7 @@ import numpy as np
 from thixo import _core
 from thixo.capture.function import Output, TracedFunction
 from thixo.capture.simplify import unify_sizes
-from thixo.capture.trace import Trace
+from thixo.graph.trace import Trace
 from thixo.errors import ArgumentError, ThixoError, TraceError
 from thixo.graph.constants import as_array, type_of
 from thixo.graph.ir import RESERVED, Type

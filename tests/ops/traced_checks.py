@@ -6,7 +6,7 @@ import numpy as np
 from checks import call, compare_all, name_of, on_tensors, samples_of, to_array
 
 import thixo as tx
-from thixo.capture.trace import Trace
+from thixo.graph.trace import Trace
 from thixo.dtype import DType, from_numpy_dtype
 from thixo.graph import Graph, Interpreter, Type, parse
 from thixo.graph.interpret import GuardError

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from thixo.capture.trace import Trace
+from thixo.graph.trace import Trace
 from thixo.codegen.builder import NotLowered
 from thixo.codegen.fuse import fuse
 from thixo.codegen.kernel import Kernel
