@@ -32,7 +32,9 @@ def differentiate(graph: Graph, wanted: Sequence[int], given: Sequence[int]) -> 
     inputs = list(joint.inputs)
     outputs = list(joint.outputs)
     seeds = [joint.input(f"g_{outputs[i].name}", outputs[i].type) for i in given]
-    gradients = add_gradients(joint, [outputs[i] for i in given], [inputs[i] for i in wanted], seeds)
+    gradients = add_gradients(
+        joint, [outputs[i] for i in given], [inputs[i] for i in wanted], seeds
+    )
     first, second = joint.nodes[:count], joint.nodes[count:]
 
     read = {v for node in second for v in values_in(node.args)} | set(gradients)

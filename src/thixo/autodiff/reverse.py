@@ -10,6 +10,7 @@ from typing import Any
 
 from thixo import _core
 from thixo.autodiff.control import CONTROL_RULES
+from thixo.autodiff.loops import can_be_cut, cut_long_loops
 from thixo.dtype import DType
 from thixo.errors import AutogradError, ThixoError
 from thixo.graph.ir import Graph, Node, Value, values_in
@@ -59,7 +60,9 @@ def add_gradients(
         seeds = [None] * len(outputs)
     for value in wrt:
         if not has_gradient(value.type.dtype):
-            raise AutogradError(f"gradients: {value} has no gradient; only floating and complex values have")
+            raise AutogradError(
+                f"gradients: {value} has no gradient; only floating and complex values have"
+            )
     return Reverse(graph, wrt).run(outputs, seeds)
 
 
@@ -77,6 +80,7 @@ class Reverse:
 
     def run(self, outputs: Sequence[Value], seeds: Sequence[Value | None]) -> list[Value]:
         """The gradients' values."""
+        self._cut_loops()
         nodes = list(self.graph.nodes)
         was_enabled = _core.set_grad_enabled(False)
         try:
@@ -88,6 +92,17 @@ class Reverse:
                 return [self.trace.value_of(self._result(v)) for v in self.wrt]
         finally:
             _core.set_grad_enabled(was_enabled)
+
+    def _cut_loops(self) -> None:
+        long = [
+            node
+            for node in self.graph.nodes
+            if can_be_cut(node) and any(v in self.active for v in node.outputs)
+        ]
+        if long:
+            cut_long_loops(self.graph, long)
+            self.active = self._depending()
+            self.trace.own([v for node in self.graph.nodes for v in node.outputs])
 
     def _depending(self) -> set[Value]:
         """The values through which gradients flow: those that depend on what is asked for."""

@@ -6,10 +6,11 @@ are its own, bound by the types it is given. One graph may stand in many nodes.
     call(graph, inputs)                              what the graph makes of the inputs
     cond(pred, then, other, inputs)                  one of two graphs
     switch(index, branches, inputs)                  one of several; the last for an index out of range
-    while_loop(test, body, state, captured)          body while test says so; `captured` stays as it is
-    scan(body, state, slices, captured, length)      body once for each slice; its other results are stacked
+    while_loop(test, body, state, captured, limit)   body while test says so, at most `limit` times
+    scan(body, state, slices, captured, length)      body once for each slice along the first axis
 
-A body takes the state, then one slice of each, then what is captured; it gives the new state, then what is stacked.
+A body takes the state, then one slice of each, then what is captured, which stays as it is. It gives the new state, then
+results that are stacked along a new first axis: of a while loop as long as the number of its turns, which the data decide.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +22,7 @@ from thixo.errors import GraphError, ShapeError
 from thixo.graph.control_types import alternatives, equal, instantiate, need_scalar, need_state
 from thixo.graph.ir import Graph, Node, Type
 from thixo.ops.signature import parse
-from thixo.symbolic import Size
+from thixo.symbolic import Size, fresh_dim
 
 # Runs a graph on what an executor keeps for its inputs.
 Run = Callable[[Graph, Sequence[Any]], list[Any]]
@@ -99,7 +100,7 @@ SWITCH = Control(
 
 
 def _while_types(
-    test: Graph, body: Graph, state: Sequence[Any], captured: Sequence[Any]
+    test: Graph, body: Graph, state: Sequence[Any], captured: Sequence[Any], limit: int | None
 ) -> list[Type]:
     given = [v.type for v in (*state, *captured)]
     verdict = instantiate(test, given, "while_loop: test")
@@ -107,21 +108,36 @@ def _while_types(
         found = ", ".join(map(str, verdict))
         raise GraphError(f"while_loop: the test must give one bool[], gives {found or 'nothing'}")
     types = instantiate(body, given, "while_loop: body")
-    need_state([v.type for v in state], types, "while_loop")
-    return types
+    need_state([v.type for v in state], types[: len(state)], "while_loop")
+    steps = fresh_dim("steps", high=limit)
+    return [*types[: len(state)], *(_stacked(t, steps) for t in types[len(state) :])]
+
+
+def _stacked(type: Type, length: Size) -> Type:
+    return Type(type.dtype, (length, *type.shape), type.device)
 
 
 def _while(
-    run: Run, machine: Any, test: Graph, body: Graph, state: Sequence[Any], captured: Sequence[Any]
+    run: Run,
+    machine: Any,
+    test: Graph,
+    body: Graph,
+    state: Sequence[Any],
+    captured: Sequence[Any],
+    limit: int | None,
 ) -> list[Any]:
     now = list(state)
-    while machine.truth(run(test, [*now, *captured])[0]):
-        now = run(body, [*now, *captured])
-    return now
+    rows: list[list[Any]] = []
+    while (limit is None or len(rows) < limit) and machine.truth(run(test, [*now, *captured])[0]):
+        made = run(body, [*now, *captured])
+        now = made[: len(now)]
+        rows.append(made[len(now) :])
+    return [*now, *machine.stack(rows, len(now))]
 
 
 WHILE_LOOP = Control(
-    "while_loop(test: graph, body: graph, state: tensors, captured: tensors) -> tensors",
+    "while_loop(test: graph, body: graph, state: tensors, captured: tensors, *, "
+    "limit: int? = None) -> tensors",
     _while_types,
     _while,
 )
@@ -142,8 +158,7 @@ def _scan_types(
     kept = [v.type for v in state]
     types = instantiate(body, [*kept, *rows, *(v.type for v in captured)], "scan: body")
     need_state(kept, types[: len(kept)], "scan")
-    stacked = [Type(t.dtype, (length, *t.shape), t.device) for t in types[len(kept) :]]
-    return [*types[: len(kept)], *stacked]
+    return [*types[: len(kept)], *(_stacked(t, length) for t in types[len(kept) :])]
 
 
 def _scan(
@@ -164,7 +179,7 @@ def _scan(
         rows.append(made[len(now) :])
     if reverse:
         rows.reverse()
-    return [*now, *machine.stack(rows)]
+    return [*now, *machine.stack(rows, len(now))]
 
 
 SCAN = Control(

@@ -90,9 +90,7 @@ def alternatives(graphs: Sequence[Graph], given: list[Type], what: str) -> list[
 
 def need_state(before: list[Type], after: list[Type], what: str) -> None:
     """Refuse a body that changes the types of its state."""
-    if len(after) < len(before) or any(map(_differ, before, after)) or (
-        what == "while_loop" and len(after) != len(before)
-    ):  # fmt: skip
+    if len(after) < len(before) or any(map(_differ, before, after)):
         raise GraphError(
             f"{what}: the body must give the state as it gets it: ({_listed(before)}), gives ({_listed(after)})"
         )

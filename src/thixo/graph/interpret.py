@@ -192,13 +192,15 @@ class _Machine:
     def at(self, value: Any, place: int) -> Any:
         return value[place]
 
-    def stack(self, rows: list[list[Any]]) -> list[Any]:
-        """One result for each column, along a new first axis."""
+    def stack(self, rows: list[list[Any]], state: int) -> list[Any]:
+        """One result for each column, along a new first axis; they follow the state among the results."""
         if rows:
             return [self._backend.stack(list(column)) for column in zip(*rows, strict=True)]
-        state = len(self._node.args[1])
         types = [v.type for v in self._node.outputs[state:]]
-        shapes = [[s.evaluate(self._sizes) if isinstance(s, Dim) else s for s in t.shape] for t in types]  # fmt: skip
+        shapes = [
+            [0, *(s.evaluate(self._sizes) if isinstance(s, Dim) else s for s in t.shape[1:])]
+            for t in types
+        ]
         return [self._backend.empty(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
 
 

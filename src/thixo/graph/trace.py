@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from thixo import _core
-from thixo.graph.alias import Aliases
 from thixo.dtype import DType
 from thixo.errors import TraceError, describe, user_line
+from thixo.graph.alias import Aliases
 from thixo.graph.control import is_random
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
-from thixo.graph.typing import result_types
 from thixo.graph.sizes import sizes_in, symbols_in
+from thixo.graph.typing import result_types
 from thixo.symbolic import Dim, guards
 
 
@@ -52,7 +52,9 @@ class Trace:
 
     def __init__(self, name: str = "main", graph: Graph | None = None) -> None:
         self.graph = Graph(name) if graph is None else graph  # one that is there goes on growing
-        self.source: str | None = None  # the user's line for all that is recorded; else found on the stack
+        self.source: str | None = (
+            None  # the user's line for all that is recorded; else found on the stack
+        )
         self.inputs: list[Any] = []  # the symbolic tensors that stand for inputs made here
         self._input_values: list[Value] = []
         self.constants: dict[int, tuple[Any, Value]] = {}  # id -> the captured tensor, its value
