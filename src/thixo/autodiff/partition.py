@@ -25,16 +25,15 @@ class Halves(NamedTuple):
 
 def differentiate(graph: Graph, wanted: Sequence[int], given: Sequence[int]) -> Halves:
     """Both directions, for gradients by the inputs at `wanted` where the outputs at `given` have some."""
-    from thixo.autodiff.reverse import add_gradients
+    from thixo.autodiff.reverse import Reverse
 
     joint = graph.copy()
-    count = len(joint.nodes)
     inputs = list(joint.inputs)
     outputs = list(joint.outputs)
     seeds = [joint.input(f"g_{outputs[i].name}", outputs[i].type) for i in given]
-    gradients = add_gradients(
-        joint, [outputs[i] for i in given], [inputs[i] for i in wanted], seeds
-    )
+    pass_back = Reverse(joint, [inputs[i] for i in wanted])
+    gradients = pass_back.run([outputs[i] for i in given], seeds)
+    count = pass_back.forward_nodes
     first, second = joint.nodes[:count], joint.nodes[count:]
 
     read = {v for node in second for v in values_in(node.args)} | set(gradients)

@@ -77,11 +77,13 @@ class Reverse:
         self.known: dict[Any, Any] = {}  # graphs inside that were differentiated already
         self._tensors: dict[Value, Any] = {}
         self.active = self._depending()
+        self.forward_nodes = 0  # those before the gradients
 
     def run(self, outputs: Sequence[Value], seeds: Sequence[Value | None]) -> list[Value]:
         """The gradients' values."""
         self._cut_loops()
         nodes = list(self.graph.nodes)
+        self.forward_nodes = len(nodes)
         was_enabled = _core.set_grad_enabled(False)
         try:
             with self.trace:
