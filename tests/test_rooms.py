@@ -46,6 +46,8 @@ ROOMS: list[tuple[str, ...]] = [
     ),
     ("autograd", "serialization", "exchange"),
     ("graph",),
+    ("autodiff",),
+    ("passes",),
     ("codegen",),
     ("runtime",),
     ("capture",),

@@ -17,10 +17,10 @@ import numpy as np
 from thixo import _core
 from thixo.capture.function import Output, TracedFunction
 from thixo.capture.simplify import unify_sizes
-from thixo.capture.trace import Trace
 from thixo.errors import ArgumentError, ThixoError, TraceError
 from thixo.graph.constants import as_array, type_of
 from thixo.graph.ir import RESERVED, Type
+from thixo.graph.trace import Trace
 from thixo.ops import public as tx
 from thixo.pytree import tree_flatten, tree_leaves, tree_paths, tree_unflatten
 from thixo.symbolic import Dim

@@ -6,10 +6,10 @@ import numpy as np
 from checks import call, compare_all, name_of, on_tensors, samples_of, to_array
 
 import thixo as tx
-from thixo.capture.trace import Trace
 from thixo.dtype import DType, from_numpy_dtype
 from thixo.graph import Graph, Interpreter, Type, parse
 from thixo.graph.interpret import GuardError
+from thixo.graph.trace import Trace
 from thixo.ops.samples import SIZES, Sample, symbolic_sizes
 from thixo.symbolic import Dim
 

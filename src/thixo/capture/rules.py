@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from thixo.capture.trace import Trace
 from thixo.codegen.builder import NotLowered
 from thixo.codegen.fuse import fuse
 from thixo.codegen.kernel import Kernel
 from thixo.dtype import BY_CODE
 from thixo.errors import ThixoError
 from thixo.graph.ir import Type
+from thixo.graph.trace import Trace
 from thixo.ops.base import gradient_rules
 from thixo.runtime.kernels import address, grain
 from thixo.symbolic import Dim

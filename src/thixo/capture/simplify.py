@@ -3,8 +3,8 @@
 from typing import Any
 
 from thixo.graph.ir import Graph, Type
+from thixo.graph.sizes import symbol_name
 from thixo.graph.typing import result_types
-from thixo.graph.verify import symbol_name
 from thixo.symbolic import Dim, Guard, Size, compare, guards
 
 

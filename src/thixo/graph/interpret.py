@@ -6,6 +6,7 @@ table on NumPy arrays, in float64, rounded to each node's dtype: slow, and the j
 """
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ from thixo.errors import GraphError, ShapeError, TraceError
 from thixo.graph.constants import as_array, type_of
 from thixo.graph.ir import Graph, Node, Type, Value, map_values, values_in
 from thixo.graph.operators import call_arguments
+from thixo.graph.sizes import symbol_name
 from thixo.graph.typing import pointwise_type, promoted_params
-from thixo.graph.verify import symbol_name
 from thixo.symbolic import Dim, Guard
 
 
@@ -47,6 +48,7 @@ class Interpreter:
         self.graph = graph
         self.backend = BACKENDS[backend]() if isinstance(backend, str) else backend
         self.sizes: dict[str, int] = {}
+        self._inside: dict[int, Interpreter] = {}  # of the graphs in arguments of nodes
         self._last_use = _last_uses(graph)
         self._guards_at = _places_of_guards(graph)
 
@@ -92,7 +94,20 @@ class Interpreter:
 
     def run_node(self, node: Node, args: list[Any]) -> Sequence[Any]:
         """The results of one node; override this to look at nodes or to replace them."""
+        if node.op.kind == "control":
+            return node.op.run(self._run_inside, _Machine(self, node), *args)
         return self.backend.apply(node, args)
+
+    def _run_inside(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+        one = self._inside.get(id(graph))
+        if one is None:
+            one = copy(self)  # a subclass keeps what it has
+            one.graph = graph
+            one._inside = {}
+            one._last_use = _last_uses(graph)
+            one._guards_at = _places_of_guards(graph)
+            self._inside[id(graph)] = one
+        return one.run(*inputs)
 
     # ---- sizes
 
@@ -160,6 +175,35 @@ class Interpreter:
                 )
 
 
+class _Machine:
+    """What control flow asks of values."""
+
+    def __init__(self, interpreter: Interpreter, node: Node) -> None:
+        self._backend = interpreter.backend
+        self._sizes = interpreter.sizes
+        self._node = node
+
+    def truth(self, value: Any) -> bool:
+        return bool(value)
+
+    def number(self, value: Any) -> int:
+        return int(value)
+
+    def at(self, value: Any, place: int) -> Any:
+        return value[place]
+
+    def stack(self, rows: list[list[Any]], state: int) -> list[Any]:
+        """One result for each column, along a new first axis; they follow the state among the results."""
+        if rows:
+            return [self._backend.stack(list(column)) for column in zip(*rows, strict=True)]
+        types = [v.type for v in self._node.outputs[state:]]
+        shapes = [
+            [0, *(s.evaluate(self._sizes) if isinstance(s, Dim) else s for s in t.shape[1:])]
+            for t in types
+        ]
+        return [self._backend.empty(s, t.dtype) for s, t in zip(shapes, types, strict=True)]
+
+
 def _last_uses(graph: Graph) -> dict[int, list[Value]]:
     """The values that no later node reads, by the position of the last one that does."""
     last: dict[Value, int] = {}
@@ -214,6 +258,14 @@ class Backend:
         """A node's results from its arguments in signature order."""
         raise NotImplementedError
 
+    def stack(self, parts: list[Any]) -> Any:
+        """Values of one type along a new first axis."""
+        raise NotImplementedError
+
+    def empty(self, shape: Sequence[int], dtype: DType) -> Any:
+        """A value without elements."""
+        raise NotImplementedError
+
 
 class EagerBackend(Backend):
     """Calls the operators on tensors, with the tape if the tensors ask for it."""
@@ -231,6 +283,18 @@ class EagerBackend(Backend):
         positional, named = call_arguments(node.op, args)
         result = node.op.operator(*positional, **named)
         return result if isinstance(result, tuple | list) else (result,)
+
+    def stack(self, parts: list[Any]) -> Any:
+        """As `tx.stack`."""
+        from thixo.ops import public as tx
+
+        return tx.stack(parts)
+
+    def empty(self, shape: Sequence[int], dtype: DType) -> Any:
+        """As `tx.empty`."""
+        from thixo.ops import public as tx
+
+        return tx.empty(tuple(shape), dtype=dtype)
 
 
 class ReferenceBackend(Backend):
@@ -251,6 +315,14 @@ class ReferenceBackend(Backend):
             round_to(result, value.type.dtype)
             for result, value in zip(results, node.outputs, strict=True)
         ]
+
+    def stack(self, parts: list[Any]) -> Any:
+        """As `numpy.stack`."""
+        return np.stack(parts)
+
+    def empty(self, shape: Sequence[int], dtype: DType) -> Any:
+        """As `numpy.empty`."""
+        return np.empty(tuple(shape), dtype.numpy)
 
     def _draw(self, node: Node, args: list[Any]) -> Sequence[Any]:
         eager = EagerBackend()

@@ -282,7 +282,15 @@ class Graph:
         return self
 
     def copy(self) -> "Graph":
-        """The same graph made of new nodes and values; constants share their data."""
+        """The same graph made of new nodes and values, inner graphs too; constants share their data."""
+        from thixo.graph.control import subgraphs
+
+        copies: dict[int, Graph] = {}
+        for graph in subgraphs(self):
+            copies[id(graph)] = graph._copy(copies)
+        return self._copy(copies)
+
+    def _copy(self, inner: "dict[int, Graph]") -> "Graph":
         made = Graph(self.name)
         new = {v: Value(v.name, v.type) for v in self.values()}
         made.inputs = [new[v] for v in self.inputs]
@@ -290,6 +298,8 @@ class Graph:
         made.guards = list(self.guards)
         for n in self.nodes:
             args = map_values(n.args, new.__getitem__)
+            if n.op.kind == "control":
+                args = _map_graphs(args, inner)
             made.nodes.append(Node(n.op, args, [new[v] for v in n.outputs], n.source))
         made.outputs = [new[v] for v in self.outputs]
         made.mutations = {new[k]: new[v] for k, v in self.mutations.items()}
@@ -300,12 +310,16 @@ class Graph:
         if not isinstance(other, Graph):
             return NotImplemented
         from thixo.graph.constants import same_data
+        from thixo.graph.control import subgraphs
         from thixo.graph.text import graph_text
 
         # The text says everything but the data of large constants, which it has in the same order.
         if graph_text(self, sources=False) != graph_text(other, sources=False):
             return False
-        return all(map(same_data, self.constants.values(), other.constants.values()))
+        pairs = zip((self, *subgraphs(self)), (other, *subgraphs(other)), strict=True)
+        return all(
+            all(map(same_data, a.constants.values(), b.constants.values())) for a, b in pairs
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -343,6 +357,14 @@ def map_values(args: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(args, slice):
         parts = map_values((args.start, args.stop, args.step), function)
         return slice(*parts)
+    return args
+
+
+def _map_graphs(args: Any, new: dict[int, Graph]) -> Any:
+    if isinstance(args, Graph):
+        return new[id(args)]
+    if isinstance(args, tuple | list):
+        return type(args)(_map_graphs(a, new) for a in args)
     return args
 
 

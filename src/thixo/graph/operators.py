@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thixo.errors import ArgumentError, GraphError
+from thixo.graph.control import CONTROL
 from thixo.ops.base import TABLE
 from thixo.ops.signature import REQUIRED
 from thixo.symbolic import Dim
@@ -11,14 +12,15 @@ from thixo.symbolic import Dim
 
 def find(name: str) -> Any:
     """The declaration of an operator, by its full name: "add", "linalg.det"."""
-    op = TABLE.get(name)
-    if op is None:
+    op: Any = TABLE.get(name)
+    if op is None and name not in CONTROL:
         from thixo.ops import public
 
         found: Any = public
         for part in name.split("."):
             found = getattr(found, part, None)  # loads the file that declares it
         op = TABLE.get(name)
+    op = op or CONTROL.get(name)
     if op is None:
         raise GraphError(f"graph: there is no operator {name!r}")
     return op

@@ -38,7 +38,14 @@ def parse(text: str, constants: Mapping[str, Any] | None = None) -> Graph:
     >>> graph.outputs
     [y: f32[n]]
     """
-    return _Parser(text, constants or {}).graph
+    graphs: dict[str, Graph] = {}
+    made = Graph()
+    for start, block in _blocks(text):
+        made = _Parser(block, constants or {}, graphs, start).graph
+        if made.name in graphs:
+            raise GraphError(f"graph: line {start + 1}: graph {made.name!r} is defined twice")
+        graphs[made.name] = made
+    return made
 
 
 def parse_type(text: str) -> Type:
@@ -96,8 +103,16 @@ class _Sizes:
 
 
 class _Parser:
-    def __init__(self, text: str, constants: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        text: str,
+        constants: Mapping[str, Any],
+        graphs: Mapping[str, Graph] | None = None,
+        start: int = 0,
+    ) -> None:
         self.data = constants
+        self.graphs = graphs or {}  # those before this one
+        self.start = start  # lines before this block
         self.values: dict[str, Value] = {}
         self.sizes = _Sizes({})
         self.number = 0
@@ -106,12 +121,12 @@ class _Parser:
         try:
             self._read(text)
         except SyntaxError as error:
-            raise GraphError(f"graph: line {self.number}: {error.msg}") from None
+            raise GraphError(f"graph: line {self.start + self.number}: {error.msg}") from None
         except ThixoError as error:
             if str(error).startswith("graph: line"):
                 raise
             message = re.sub(r" \([^()\n]+:\d+\)$", "", str(error)).removeprefix("graph: ")
-            raise GraphError(f"graph: line {self.number}: {message}") from None
+            raise GraphError(f"graph: line {self.start + self.number}: {message}") from None
 
     def _read(self, text: str) -> None:
         lines = text.strip("\n").split("\n")
@@ -231,8 +246,15 @@ class _Parser:
             self._constant(results, call)
             return
         op = find(name)
-        args = [self._argument(a) for a in call.args]
-        kwargs = {k.arg: self._argument(k.value) for k in call.keywords if k.arg}
+        kinds = [p.kind for p in op.sig.params] + [""] * len(call.args)
+        args = [self._of_kind(k, a) for k, a in zip(kinds, call.args, strict=False)]
+        kwargs = {
+            k.arg: self._of_kind(
+                op.sig.params[op.sig.place(k.arg)].kind if op.sig.place(k.arg) >= 0 else "", k.value
+            )
+            for k in call.keywords
+            if k.arg
+        }
         outputs = [Value(n, t) for n, t in results]
         node = Node(op, bind(op, args, kwargs), outputs, source)
         for value in outputs:
@@ -245,12 +267,13 @@ class _Parser:
         ((name, type),) = results
         value = self._define(Value(name, type))
         if isinstance(call.args[0], ast.Constant) and call.args[0].value is Ellipsis:
-            if name not in self.data:
+            inner = f"{self.graph.name}.{name}"  # in a graph inside of another
+            data = self.data.get(inner, self.data.get(name))
+            if data is None:
                 raise GraphError(
                     f"graph: the data of constant {name!r} is not in the text; "
                     f"hand it to parse(text, constants={{{name!r}: array}})"
                 )
-            data = self.data[name]
             if type_of(data) != type:
                 raise GraphError(f"graph: constant {name!r} is {type}, its data {type_of(data)}")
         else:
@@ -260,6 +283,19 @@ class _Parser:
                 text = ast.unparse(call.args[0])
                 raise GraphError(f"graph: {text} is no data for {name}: {type}") from None
         self.graph.constants[value] = data
+
+    def _of_kind(self, kind: str, node: ast.expr) -> Any:
+        if kind == "graph":
+            return self._graph(node)
+        if kind == "graphs" and isinstance(node, ast.List):
+            return [self._graph(e) for e in node.elts]
+        return self._argument(node)
+
+    def _graph(self, node: ast.expr) -> Graph:
+        found = self.graphs.get(node.id) if isinstance(node, ast.Name) else None
+        if found is None:
+            raise GraphError(f"graph: there is no graph {ast.unparse(node)!r} before this one")
+        return found
 
     def _argument(self, node: ast.AST) -> Any:
         match node:
@@ -288,6 +324,15 @@ class _Parser:
         if found is None:
             raise GraphError(f"graph: {name!r} is not defined")
         return found
+
+
+def _blocks(text: str) -> list[tuple[int, str]]:
+    """The graphs of a text, one after the other, each with the number of lines before it."""
+    lines = text.strip("\n").split("\n")
+    starts = [i for i, line in enumerate(lines) if line.lstrip().startswith("graph ")]
+    starts = [0, *starts[1:]]  # what stands before the first one is its own
+    ends = [*starts[1:], len(lines)]
+    return [(a, "\n".join(lines[a:b])) for a, b in zip(starts, ends, strict=True)]
 
 
 def _expression(text: str) -> ast.expr:

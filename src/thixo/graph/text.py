@@ -11,7 +11,8 @@ Lines before the nodes, where there are any:
     guard n == 2*m                   what was assumed of sizes
     c: f32[2] = constant([0.5, 1.0]) a captured tensor; constant(...) where its data is kept beside
 
-and after them, for each input or constant that the caller finds changed, `x <- y`.
+and after them, for each input or constant that the caller finds changed, `x <- y`. Graphs that stand in arguments
+(of `cond`, `while_loop`...) are written before the one that they are part of, which calls them by name.
 """
 
 import math
@@ -21,16 +22,31 @@ from thixo.device import device
 from thixo.dtype import DType
 from thixo.errors import GraphError
 from thixo.graph.constants import data_text
+from thixo.graph.control import graphs_in, subgraphs
 from thixo.graph.ir import Graph, Node, Type, Value
 from thixo.symbolic import Dim
 
 LEAST = 2  # a symbolic size is at least this; sizes 0 and 1 are specialised
 _WIDTH = 100
-_MISSING = object()
+
+Names = dict[int, str]  # what the graphs inside of one are called, by identity
 
 
 def graph_text(graph: Graph, sources: bool = True) -> str:
-    """A graph as text."""
+    """A graph as text; the graphs inside of it stand before it."""
+    names: dict[int, str] = {}
+    blocks = []
+    for one in (*subgraphs(graph), graph):
+        name, number = one.name, 0
+        while name in names.values():
+            number += 1
+            name = f"{one.name}_{number}"
+        names[id(one)] = name
+        blocks.append(_block(one, names, sources))
+    return "\n\n".join(blocks)
+
+
+def _block(graph: Graph, names: Names, sources: bool) -> str:
     types: dict[int, str] = {}  # by identity: most values share their type objects
     lines: list[tuple[str, str | None]] = []
     sizes = _sizes_text(graph)
@@ -41,13 +57,13 @@ def graph_text(graph: Graph, sources: bool = True) -> str:
     for value, data in graph.constants.items():
         lines.append((f"{_typed(value, types)} = constant({data_text(data)})", None))
     for node in graph.nodes:
-        lines.append((_node_text(node, types), node.source))
+        lines.append((_node_text(node, types, names), node.source))
     for target, value in graph.mutations.items():
         lines.append((f"{target.name} <- {value.name}", None))
     outputs = ", ".join(v.name for v in graph.outputs)
     lines.append((f"return {outputs}".rstrip(), None))
 
-    text = [_header(graph, types)]
+    text = [_header(graph, types, names[id(graph)])]
     known = [len(code) for code, source in lines if source and len(code) < 70]
     column = max(known, default=0)
     for code, source in lines:
@@ -59,12 +75,12 @@ def graph_text(graph: Graph, sources: bool = True) -> str:
     return "\n".join(text)
 
 
-def _header(graph: Graph, types: dict[int, str]) -> str:
+def _header(graph: Graph, types: dict[int, str], name: str) -> str:
     inputs = [_typed(v, types) for v in graph.inputs]
-    line = f"graph {graph.name}({', '.join(inputs)}) {{"
+    line = f"graph {name}({', '.join(inputs)}) {{"
     if len(line) <= _WIDTH:
         return line
-    return f"graph {graph.name}(\n" + "".join(f"    {i},\n" for i in inputs) + ") {"
+    return f"graph {name}(\n" + "".join(f"    {i},\n" for i in inputs) + ") {"
 
 
 def _typed(value: Value, types: dict[int, str]) -> str:
@@ -110,22 +126,27 @@ def symbols_of(graph: Graph) -> dict[str, Any]:
 
 def node_text(node: Node) -> str:
     """A node as a line of its graph's text, without its source."""
-    return _node_text(node, {})
+    return _node_text(node, {}, {id(g): g.name for g in graphs_in(node)})
 
 
-def _node_text(node: Node, types: dict[int, str]) -> str:
+def _node_text(node: Node, types: dict[int, str], names: Names) -> str:
     results = ", ".join(_typed(v, types) for v in node.outputs) or "()"
-    return f"{results} = {node.op.full_name}({_arguments_text(node)})"
+    return f"{results} = {node.op.full_name}({_arguments_text(node, names)})"
 
 
-def _arguments_text(node: Node) -> str:
+def _arguments_text(node: Node, names: Names) -> str:
     parts = []
     in_order = True  # nothing was left out so far, so no name is needed
     for p, a in zip(node.op.sig.params, node.args, strict=True):
         if _is_default(a, p.default):
             in_order = False
             continue
-        text = attribute_text(a)
+        if p.kind == "graph":
+            text = names[id(a)]
+        elif p.kind == "graphs":
+            text = f"[{', '.join(names[id(g)] for g in a)}]"
+        else:
+            text = attribute_text(a)
         if in_order and not p.keyword_only and p.holds_tensors:
             parts.append(text)
         else:

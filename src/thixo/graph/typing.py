@@ -90,6 +90,8 @@ def infer_types(op: Any, args: Sequence[Any]) -> list[Spec]:
     if op.kind == "pointwise":
         rule = pointwise_type(op, args)
         return [Spec(rule.shape, rule.result)]
+    if op.kind == "control":
+        return [Spec(t.shape, t.dtype) for t in op.infer(*args)]
     if op.kind == "composite":
         raise GraphError(
             f"graph: {op.full_name} is a composition of other operators and has no node of its own; "

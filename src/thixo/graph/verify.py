@@ -4,7 +4,9 @@ import re
 from typing import Any
 
 from thixo.errors import GraphError, ThixoError
+from thixo.graph.control import CONTROL, subgraphs
 from thixo.graph.ir import RESERVED, Graph, Node, Type, Value, values_in
+from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.graph.text import attribute_text, node_text, symbols_of
 from thixo.graph.typing import result_types
 from thixo.ops.base import TABLE
@@ -22,6 +24,12 @@ def verify(graph: Graph) -> None:
     ...
     thixo.errors.GraphError: graph traced: the output 'exp' is not defined in it ...
     """
+    for inner in subgraphs(graph):
+        if inner.mutations:
+            raise GraphError(
+                f"graph {inner.name}: it is part of another graph and may change nothing; return the new value"
+            )
+        _Verifier(inner).run()
     _Verifier(graph).run()
 
 
@@ -85,7 +93,8 @@ class _Verifier:
 
     def _check_node(self, node: Node) -> None:
         op = node.op
-        if TABLE.get(getattr(op, "full_name", "")) is not op:
+        name = getattr(op, "full_name", "")
+        if TABLE.get(name) is not op and CONTROL.get(name) is not op:
             self._fail(f"{op!r} is no operator of the table", node)
         if len(node.args) != len(op.sig.params):
             self._fail(
@@ -113,7 +122,13 @@ class _Verifier:
             isinstance(a, list) and all(isinstance(v, Value) for v in a)
         ):
             self._fail(f"{p.name} must be a list of values, is {a!r}", node)
-        if not isinstance(a, Value):
+        if p.kind in ("graph", "graphs"):
+            graphs = a if p.kind == "graphs" else (a,)
+            if not isinstance(graphs, tuple | list) or not all(
+                isinstance(g, Graph) for g in graphs
+            ):
+                self._fail(f"{p.name} must be {p.kind}, is {a!r}", node)
+        elif not isinstance(a, Value):
             try:
                 attribute_text(a)
             except GraphError as error:
@@ -179,32 +194,6 @@ class _Verifier:
                 for name in symbols_in(size):
                     if name not in self.bound:
                         self._fail(f"guard {guard}: nothing says how large {name} is")
-
-
-def symbol_name(size: Size) -> str | None:
-    """The name, where a size is one symbol and nothing else."""
-    if not isinstance(size, Dim) or len(size.terms) != 1:
-        return None
-    ((factors, coefficient),) = size.terms.items()
-    if coefficient != 1 or len(factors) != 1 or factors[0].kind != "symbol":
-        return None
-    return factors[0].args[0]
-
-
-def symbols_in(size: Size) -> dict[str, Any]:
-    """The symbols of a size, by name."""
-    return size.symbols if isinstance(size, Dim) else {}
-
-
-def sizes_in(a: Any) -> list[Dim]:
-    """The symbolic sizes in an argument."""
-    if isinstance(a, Dim):
-        return [a]
-    if isinstance(a, list | tuple):
-        return [d for e in a for d in sizes_in(e)]
-    if isinstance(a, slice):
-        return sizes_in((a.start, a.stop, a.step))
-    return []
 
 
 def _short(node: Node) -> str:

@@ -25,6 +25,8 @@ KINDS = (
     "dtype",
     "device",
     "generator",
+    "graph",  # of control flow in graphs
+    "graphs",
     "any",  # whatever the operator itself checks
 )
 

@@ -46,7 +46,7 @@ class Aliases:
 
     def results(self, op: Any, args: Sequence[Any], node: Node) -> list[Any]:
         """The symbolic tensors of a node's results, remembered where they are views."""
-        from thixo.capture.trace import make_symbolic
+        from thixo.graph.trace import make_symbolic
 
         if not self._is_view(op, args, node):
             return [make_symbolic(v) for v in node.outputs]
@@ -131,7 +131,7 @@ class Aliases:
 
     def _ghost(self, tensor: Any) -> Any:
         """The same value and history in a box of its own, which no later write will reach."""
-        from thixo.capture.trace import make_symbolic
+        from thixo.graph.trace import make_symbolic
 
         ghost = make_symbolic(self.trace.value_of(tensor))
         if tensor._value is not None:
@@ -216,7 +216,7 @@ def _inverse(op: Any, parent: Any, args: Sequence[Any], new: Any) -> Any:
 
 def _view_strides(op: Any, args: Sequence[Any], node: Node) -> tuple[int, ...] | None:
     """The strides of a view in the example; None for a reshape that is a copy there."""
-    from thixo.capture.trace import size_hint
+    from thixo.graph.trace import size_hint
 
     parent = args[0]
     shape = tuple(size_hint(s) for s in parent.shape)
@@ -232,7 +232,7 @@ def _view_strides(op: Any, args: Sequence[Any], node: Node) -> tuple[int, ...] |
 
 
 def _with_hints(a: Any) -> Any:
-    from thixo.capture.trace import size_hint
+    from thixo.graph.trace import size_hint
     from thixo.symbolic import Dim
 
     if isinstance(a, Dim):

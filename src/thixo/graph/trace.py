@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from thixo import _core
-from thixo.capture.alias import Aliases
 from thixo.dtype import DType
 from thixo.errors import TraceError, describe, user_line
+from thixo.graph.alias import Aliases
+from thixo.graph.control import is_random
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
+from thixo.graph.sizes import sizes_in, symbols_in
 from thixo.graph.typing import result_types
-from thixo.graph.verify import sizes_in, symbols_in
 from thixo.symbolic import Dim, guards
 
 
@@ -49,14 +50,18 @@ class Trace:
     [mul: f32[n] = mul(x, 2)]
     """
 
-    def __init__(self, name: str = "main") -> None:
-        self.graph = Graph(name)
-        self.inputs: list[Any] = []  # the symbolic tensors that stand for the graph's inputs
+    def __init__(self, name: str = "main", graph: Graph | None = None) -> None:
+        self.graph = Graph(name) if graph is None else graph  # one that is there goes on growing
+        self.source: str | None = (
+            None  # the user's line for all that is recorded; else found on the stack
+        )
+        self.inputs: list[Any] = []  # the symbolic tensors that stand for inputs made here
+        self._input_values: list[Value] = []
         self.constants: dict[int, tuple[Any, Value]] = {}  # id -> the captured tensor, its value
         self.names: dict[int, str] = {}  # id of a tensor -> what it is called if captured
         self.aliases = Aliases(self)
         self._gradients: dict[Value, Any] = {}  # the .grad captured tensors had
-        self._own: set[Value] = set()
+        self._own: set[Value] = set(self.graph.values())
         self._ungraded: set[Value] = set()  # made where gradients were off
         self._detached: dict[Value, Value] = {}
         self._guards: Any = None
@@ -97,7 +102,7 @@ class Trace:
             if tensor._value is not None:
                 self.graph.mutations[value] = tensor._value
                 _core.become(tensor, None)
-        for tensor, value in zip(self.inputs, self.graph.inputs, strict=True):
+        for tensor, value in zip(self.inputs, self._input_values, strict=True):
             if tensor._value is not value:
                 self.graph.mutations[value] = tensor._value
 
@@ -121,6 +126,7 @@ class Trace:
         if requires_grad:
             tensor.requires_grad_(True)
         self.inputs.append(tensor)
+        self._input_values.append(value)
         return tensor
 
     def value_of(self, tensor: Any) -> Value:
@@ -144,6 +150,10 @@ class Trace:
             return value
         return known[1]
 
+    def own(self, values: Sequence[Value]) -> None:
+        """Take values that were added to the graph by hand for its own."""
+        self._own.update(values)
+
     def output(self, tensor: Any) -> Value:
         """Make a tensor a result of the graph."""
         value = self._with_gradient_cut(self.value_of(tensor))
@@ -164,7 +174,7 @@ class Trace:
             self._argument(p.kind, a, graded) for p, a in zip(op.sig.params, args, strict=True)
         )
         types = self._with_own_sizes(bound, result_types(op, bound))
-        node = self.graph.add(op, bound, types, source=user_line())
+        node = self.graph.add(op, bound, types, source=self.source or user_line())
         self._own.update(node.outputs)
         if not graded:
             self._ungraded.update(v for v in node.outputs if _has_gradient(v.type.dtype))
@@ -255,7 +265,7 @@ def remove_dead(graph: Graph) -> None:
     needed = set(graph.results())
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        if node.op.random or any(v in needed for v in node.outputs):
+        if is_random(node) or any(v in needed for v in node.outputs):
             needed.update(values_in(node.args))
             kept.append(node)
     kept.reverse()
@@ -298,7 +308,7 @@ def _concretize(what: str, dtype: DType, shape: tuple[Any, ...]) -> None:
     )
 
 
-def _match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
+def match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
     """A gradient as its input needs it: summed where it was broadcast, rounded, made real."""
     from thixo.ops import public as tx
 
@@ -334,5 +344,5 @@ def install() -> None:
     _core.set_trace_inplace_hook(_write)
     _core.set_trace_constant_hook(_adopt)
     _core.set_concretize_hook(_concretize)
-    _core.configure(match_symbolic=_match)
+    _core.configure(match_symbolic=match)
     _installed = True

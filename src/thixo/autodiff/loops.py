@@ -1,0 +1,247 @@
+"""Gradients of loops.
+
+A scan is differentiated by its body: what the way back needs of each turn is stacked, and a scan from the other end goes
+through it. A while loop is the same with a length that the data decide. So that a long one does not keep every turn, it is
+cut before: its first turns are kept, the rest runs in segments of segments. Of a segment only the state at its start
+is kept, and the way back runs it once more: 10,000 turns keep about a hundred states.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from thixo.autodiff.partition import Halves
+from thixo.autodiff.recording import both_halves, extend, record
+from thixo.graph.control import CALL, SCAN, WHILE_LOOP
+from thixo.graph.control_types import instantiate
+from thixo.graph.ir import Graph, Node, Type, Value
+from thixo.graph.sizes import symbols_in
+from thixo.graph.trace import Trace, make_symbolic
+from thixo.ops import public as tx
+from thixo.symbolic import Dim, Size
+
+if TYPE_CHECKING:
+    from thixo.autodiff.reverse import Reverse
+
+FIRST_TURNS = 64  # of a while loop, which are kept
+SEGMENT = 16  # turns, or segments, in one of the next level
+
+
+def scan_rule(reverse: Reverse, node: Node) -> None:
+    """Gradients through a scan."""
+    body, state, slices, captured, length, back = node.args
+    _Loop(reverse, node, body, state, slices, captured).run(
+        length, back, lambda forward: (forward, state, slices, captured, length, back)
+    )
+
+
+def while_rule(reverse: Reverse, node: Node) -> None:
+    """Gradients through a while loop: as through a scan of the turns that it took."""
+    test, body, state, captured, limit = node.args
+    n = len(state)
+    if len(node.outputs) > n:
+        length: Size = node.outputs[n].type.shape[0]
+    else:
+        length = Dim(reverse.graph.fresh_name("steps"), high=limit)
+    _Loop(reverse, node, body, state, [], captured).run(
+        length, False, lambda forward: (test, forward, state, captured, limit)
+    )
+
+
+class _Loop:
+    """One loop and its way back. Places of the body's inputs: state, slices, captured."""
+
+    def __init__(
+        self,
+        reverse: Reverse,
+        node: Node,
+        body: Graph,
+        state: list[Value],
+        slices: list[Value],
+        captured: list[Value],
+    ) -> None:
+        self.reverse = reverse
+        self.node = node
+        self.state, self.slices, self.captured = state, slices, captured
+        self.n, self.m = len(state), len(slices)
+        self.outputs = node.outputs
+        inputs = [*state, *slices, *captured]
+        wanted = _wanted(body, [v in reverse.active for v in inputs], self.n)
+        self.stacked = [
+            i for i in range(self.n, len(self.outputs)) if self.outputs[i] in reverse.gradients
+        ]
+        given = [*(i for i in wanted if i < self.n), *self.stacked]
+        self.halves = both_halves(reverse, body, wanted, given)
+        if _saves_unknown_sizes(self.halves, len(body.outputs)):
+            self.halves = _computing_again(self.halves, body)
+        kept = self.halves.kept
+        self.kept_states = [i for i in kept if i < self.n]
+        self.kept_slices = [i for i in kept if self.n <= i < self.n + self.m]
+        self.kept_captured = [i for i in kept if i >= self.n + self.m]
+        self.states = [i for i in wanted if i < self.n]
+        self.rows = [i for i in wanted if self.n <= i < self.n + self.m]
+        self.sums = [i for i in wanted if i >= self.n + self.m]
+
+    def run(self, length: Size, back: bool, rebuild: Any) -> None:
+        """Let the forward loop save, record the way back, hand out the gradients."""
+        reverse, trace = self.reverse, self.reverse.trace
+        forward = self._forward()
+        given = [
+            *(v.type for v in self.state),
+            *(Type(v.type.dtype, v.type.shape[1:], v.type.device) for v in self.slices),
+            *(v.type for v in self.captured),
+        ]
+        turn = instantiate(forward, given, "loop")[len(self.outputs) :]
+        types = [Type(t.dtype, (length, *t.shape), t.device) for t in turn]
+        saved = extend(reverse, self.node, rebuild(forward), types)
+
+        start = self.n + self.m
+        carried = [trace.value_of(reverse.gradient(self.outputs[i])) for i in self.states]
+        sums = [trace.value_of(reverse.zeros(self.captured[i - start])) for i in self.sums]
+        seeds = [trace.value_of(reverse.gradient(self.outputs[i])) for i in self.stacked]
+        found = record(
+            trace,
+            SCAN,
+            self._backward(),
+            [*carried, *sums],
+            [*saved, *(self.slices[i - self.n] for i in self.kept_slices), *seeds],
+            [self.captured[i - start] for i in self.kept_captured],
+            length=length,
+            reverse=not back,
+        )
+        targets = [
+            *(self.state[i] for i in self.states),
+            *(self.captured[i - start] for i in self.sums),
+            *(self.slices[i - self.n] for i in self.rows),
+        ]
+        for target, value in zip(targets, found, strict=True):
+            reverse.add(target, reverse.tensor(value))
+
+    def _forward(self) -> Graph:
+        """The body, which returns also the state that it got, where the way back asks for it."""
+        forward = self.halves.forward.copy()
+        forward.outputs = [*forward.outputs, *(forward.inputs[i] for i in self.kept_states)]
+        if not self.halves.saved and not self.kept_states:
+            # Something must say how many turns there were: a result without elements.
+            with Trace(graph=forward) as trace:
+                forward.outputs.append(trace.value_of(tx.zeros((0,))))
+        return forward
+
+    def _backward(self) -> Graph:
+        """One turn back: (gradients of state, sums for captured), (saved, slices, seeds), captured."""
+        halves = self.halves
+        backward = halves.backward
+        end = len(halves.kept) + halves.saved
+        kept = dict(zip(halves.kept, backward.inputs, strict=False))
+        seeds = backward.inputs[end:]
+        with Trace(f"{backward.name}_turn") as trace:
+            new: dict[Value, Value] = {}
+
+            def take(values: list[Value]) -> None:
+                for value in values:
+                    new[value] = trace.value_of(trace.input(value.name, value.type))
+
+            take(seeds[: len(self.states)])
+            totals = [trace.input(f"sum{i}", halves.forward.inputs[i].type) for i in self.sums]
+            take(backward.inputs[len(halves.kept) : end])
+            take([kept[i] for i in self.kept_states])
+            if not halves.saved and not self.kept_states:
+                trace.input("turn", Type(tx.zeros((0,)).dtype, (0,)))
+            take([kept[i] for i in self.kept_slices])
+            take(seeds[len(self.states) :])
+            take([kept[i] for i in self.kept_captured])
+            found = record(trace, CALL, backward, [new[v] for v in backward.inputs])
+            made = dict(zip(halves.wanted, found, strict=True))
+            outputs = [made[i] for i in self.states]
+            for i, total in zip(self.sums, totals, strict=True):
+                outputs.append(trace.value_of(tx.add(total, make_symbolic(made[i]))))
+            trace.graph.outputs = [*outputs, *(made[i] for i in self.rows)]
+        return trace.finish()
+
+
+def _wanted(body: Graph, active: list[bool], n: int) -> list[int]:
+    """The inputs of a body that gradients flow to, with the state that gets some on the way round."""
+    from thixo.autodiff.reverse import Reverse
+
+    while True:
+        inputs = [v for v, a in zip(body.inputs, active, strict=True) if a]
+        flowing = Reverse(body, inputs).active
+        more = [i for i in range(n) if body.outputs[i] in flowing and not active[i]]
+        if not more:
+            return [i for i, a in enumerate(active) if a]
+        for i in more:
+            active[i] = True
+
+
+def _saves_unknown_sizes(halves: Halves, count: int) -> bool:
+    """Whether what a turn saves has sizes that are other ones in each turn."""
+    bound = {n for v in halves.forward.inputs for s in v.type.shape for n in symbols_in(s)}
+    return any(
+        name not in bound
+        for v in halves.forward.outputs[count:]
+        for s in v.type.shape
+        for name in symbols_in(s)
+    )
+
+
+def _computing_again(halves: Halves, body: Graph) -> Halves:
+    """The same two directions with nothing saved: the way back runs forward once more."""
+    with Trace(f"{body.name}_again") as trace:
+        inputs = [trace.value_of(trace.input(v.name, v.type)) for v in halves.forward.inputs]
+        seeds = [
+            trace.value_of(trace.input(v.name, v.type))
+            for v in halves.backward.inputs[len(halves.kept) + halves.saved :]
+        ]
+        made = record(trace, CALL, halves.forward, inputs)
+        saved = made[len(made) - halves.saved :]
+        kept = [inputs[i] for i in halves.kept]
+        trace.graph.outputs = record(trace, CALL, halves.backward, [*kept, *saved, *seeds])
+    return halves._replace(
+        forward=body.copy(), backward=trace.finish(), kept=tuple(range(len(inputs))), saved=0
+    )
+
+
+# ---- long loops in segments
+
+
+def cut_long_loops(graph: Graph, nodes: list[Node]) -> None:
+    """Cut while loops that may run for long into first turns and segments of the rest; in place."""
+    cut: list[Node] = []
+    for node in graph.nodes:
+        if node.op is WHILE_LOOP and node in nodes:
+            cut += _cut(graph, node)
+        else:
+            cut.append(node)
+    graph.nodes = cut
+
+
+def can_be_cut(node: Node) -> bool:
+    """Whether a node is a while loop without a limit that keeps nothing yet."""
+    return node.op is WHILE_LOOP and node.args[4] is None and len(node.outputs) == len(node.args[2])
+
+
+def _cut(graph: Graph, node: Node) -> list[Node]:
+    test, body, state, captured, _ = node.args
+    names = [v.name for v in node.outputs]
+    first = [
+        Value(graph.fresh_name(name), v.type) for name, v in zip(names, node.outputs, strict=True)
+    ]
+    start = Node(WHILE_LOOP, (test, body, state, captured, FIRST_TURNS), first, node.source)
+    segments = _segment(test, _segment(test, body))
+    node.args = (test, segments, first, captured, None)
+    return [start, node]
+
+
+def _segment(test: Graph, body: Graph) -> Graph:
+    """Some turns of a loop as one graph."""
+    made = Graph(f"{body.name}_segment")
+    inputs = [made.input(v.name, v.type) for v in body.inputs]
+    n = len(body.outputs)
+    node = made.add(
+        WHILE_LOOP,
+        (test, body, inputs[:n], inputs[n:], SEGMENT),
+        [v.type for v in inputs[:n]],
+        [v.name for v in body.outputs],
+    )
+    made.outputs = list(node.outputs)
+    return made

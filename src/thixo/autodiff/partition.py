@@ -1,0 +1,100 @@
+"""A graph and its gradient as two graphs: one that runs forward, one that runs backward.
+
+The forward graph returns what it did, then what the backward graph needs of what was computed on the way. The backward
+graph takes inputs of the first that it needs, what was saved, and the gradients of the results.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from thixo.graph.ir import Graph, Value, values_in
+from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
+from thixo.graph.trace import remove_dead
+
+
+class Halves(NamedTuple):
+    """Both directions of a graph."""
+
+    forward: Graph  # inputs -> outputs, saved
+    backward: Graph  # inputs at the places `kept`, saved, gradients of outputs at `given` -> gradients at `wanted`
+    kept: tuple[int, ...]
+    saved: int
+    given: tuple[int, ...]
+    wanted: tuple[int, ...]
+
+
+def differentiate(graph: Graph, wanted: Sequence[int], given: Sequence[int]) -> Halves:
+    """Both directions, for gradients by the inputs at `wanted` where the outputs at `given` have some."""
+    from thixo.autodiff.reverse import Reverse
+
+    joint = graph.copy()
+    inputs = list(joint.inputs)
+    outputs = list(joint.outputs)
+    seeds = [joint.input(f"g_{outputs[i].name}", outputs[i].type) for i in given]
+    pass_back = Reverse(joint, [inputs[i] for i in wanted])
+    gradients = pass_back.run([outputs[i] for i in given], seeds)
+    count = pass_back.forward_nodes
+    first, second = joint.nodes[:count], joint.nodes[count:]
+
+    read = {v for node in second for v in values_in(node.args)} | set(gradients)
+    saved = [v for node in first for v in node.outputs if v in read]
+    kept = [i for i, v in enumerate(inputs) if v in read]
+    backward = Graph(f"{graph.name}_backward")
+    backward.nodes = second
+    backward.outputs = gradients
+    backward.constants = dict(joint.constants)
+    _drop_dead(backward)
+    kept += _carriers(backward, inputs, kept, [*saved, *seeds])
+    backward.inputs = [*(inputs[i] for i in kept), *saved, *seeds]
+
+    forward = Graph(f"{graph.name}_forward")
+    forward.inputs = inputs
+    forward.nodes = first
+    forward.outputs = [*outputs, *saved]
+    forward.constants = dict(joint.constants)
+    for half in (forward, backward):
+        _drop_dead(half)
+        half._names = dict(joint._names)
+        bound = _bound(half.inputs)
+        bound.update(n for node in half.nodes for v in node.outputs for n in _plain(v))
+        half.guards = [
+            g
+            for g in joint.guards
+            if all(n in bound for s in (g.left, g.right) for n in symbols_in(s))
+        ]
+    return Halves(
+        forward.copy(), backward.copy(), tuple(kept), len(saved), tuple(given), tuple(wanted)
+    )
+
+
+def _drop_dead(graph: Graph) -> None:
+    remove_dead(graph)
+
+
+def _plain(value: Value) -> list[str]:
+    return [n for s in value.type.shape if (n := symbol_name(s)) is not None]
+
+
+def _bound(values: Sequence[Value]) -> set[str]:
+    return {name for v in values for name in _plain(v)}
+
+
+def _carriers(
+    graph: Graph, inputs: list[Value], kept: list[int], others: Sequence[Value]
+) -> list[int]:
+    """Inputs that a graph needs only because their types say how large something is."""
+    bound = _bound([*(inputs[i] for i in kept), *others])
+    missing: dict[str, None] = {}
+    for node in graph.nodes:
+        sizes = [s for v in node.outputs for s in v.type.shape]
+        for size in (*sizes, *sizes_in(node.args)):
+            for name in symbols_in(size):
+                if name not in bound:
+                    missing.setdefault(name)
+        bound.update(n for v in node.outputs for n in _plain(v) if n not in missing)
+    found: list[int] = []
+    for name in missing:
+        place = next((i for i, v in enumerate(inputs) if name in _plain(v)), None)
+        if place is not None and place not in found and place not in kept:
+            found.append(place)
+    return found

@@ -1,0 +1,237 @@
+"""Reverse mode on graphs: from the results back, each node by its operator's own gradient rules.
+
+Rules are written with public operators, so what they do is recorded into the same graph as more nodes; gradients of
+gradients are the same pass once more. A rule gets the names it asks for: what is read by some rule is all that a
+forward run must keep.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from thixo import _core
+from thixo.autodiff.control import CONTROL_RULES
+from thixo.autodiff.loops import can_be_cut, cut_long_loops
+from thixo.dtype import DType
+from thixo.errors import AutogradError, ThixoError
+from thixo.graph.ir import Graph, Node, Value, values_in
+from thixo.graph.trace import Trace, make_symbolic, match
+from thixo.ops import public as tx
+from thixo.ops.base import Spec, gradient_rules
+
+
+def gradient_graph(graph: Graph, wrt: Sequence[Value] | None = None) -> Graph:
+    """A graph that returns the gradients of a graph's first output after its outputs.
+
+    `wrt` are the values to differentiate by; by default all inputs that can have a gradient.
+
+    >>> graph = tx.graph.parse("graph f(x: f32[n]) {\\n  y: f32[] = sum(x)\\n  return y\\n}")
+    >>> print(gradient_graph(graph))
+    graph f(x: f32[n]) {
+      y: f32[] = sum(x)
+      ones: f32[] = ones(size=())
+      expand: f32[n] = expand(ones, sizes=(n,))
+      return y, expand
+    }
+    """
+    made = graph.copy()
+    if wrt is None:
+        places = [i for i, v in enumerate(graph.inputs) if has_gradient(v.type.dtype)]
+        chosen = [made.inputs[i] for i in places]
+    else:
+        old = {v: i for i, v in enumerate(graph.values())}
+        new = list(made.values())
+        chosen = [new[old[v]] for v in wrt]
+    found = add_gradients(made, made.outputs[:1], chosen)
+    made.outputs.extend(found)
+    return made
+
+
+def add_gradients(
+    graph: Graph,
+    outputs: Sequence[Value],
+    wrt: Sequence[Value],
+    seeds: Sequence[Value | None] | None = None,
+) -> list[Value]:
+    """Append the nodes of the gradients of `outputs`, weighted by `seeds` (ones), by each of `wrt`.
+
+    A value that the outputs do not depend on gets zeros.
+    """
+    if seeds is None:
+        seeds = [None] * len(outputs)
+    for value in wrt:
+        if not has_gradient(value.type.dtype):
+            raise AutogradError(
+                f"gradients: {value} has no gradient; only floating and complex values have"
+            )
+    return Reverse(graph, wrt).run(outputs, seeds)
+
+
+class Reverse:
+    """One pass over one graph."""
+
+    def __init__(self, graph: Graph, wrt: Iterable[Value]) -> None:
+        self.graph = graph
+        self.wrt = list(wrt)
+        self.trace = Trace(graph=graph)
+        self.gradients: dict[Value, Any] = {}  # symbolic tensors
+        self.known: dict[Any, Any] = {}  # graphs inside that were differentiated already
+        self._tensors: dict[Value, Any] = {}
+        self.active = self._depending()
+        self.forward_nodes = 0  # those before the gradients
+
+    def run(self, outputs: Sequence[Value], seeds: Sequence[Value | None]) -> list[Value]:
+        """The gradients' values."""
+        self._cut_loops()
+        nodes = list(self.graph.nodes)
+        self.forward_nodes = len(nodes)
+        was_enabled = _core.set_grad_enabled(False)
+        try:
+            with self.trace:
+                self._seed(outputs, seeds)
+                for node in reversed(nodes):
+                    self._step(node)
+                self.trace.source = None
+                return [self.trace.value_of(self._result(v)) for v in self.wrt]
+        finally:
+            _core.set_grad_enabled(was_enabled)
+
+    def _cut_loops(self) -> None:
+        long = [
+            node
+            for node in self.graph.nodes
+            if can_be_cut(node) and any(v in self.active for v in node.outputs)
+        ]
+        if long:
+            cut_long_loops(self.graph, long)
+            self.active = self._depending()
+            self.trace.own([v for node in self.graph.nodes for v in node.outputs])
+
+    def _depending(self) -> set[Value]:
+        """The values through which gradients flow: those that depend on what is asked for."""
+        found = set(self.wrt)
+        for node in self.graph.nodes:
+            if is_differentiable(node) and any(v in found for v in values_in(node.args)):
+                found.update(
+                    v
+                    for v, flows in zip(node.outputs, _flowing(node), strict=True)
+                    if flows and has_gradient(v.type.dtype)
+                )
+        return found
+
+    def _seed(self, outputs: Sequence[Value], seeds: Sequence[Value | None]) -> None:
+        for value, seed in zip(outputs, seeds, strict=True):
+            if value not in self.active:
+                continue
+            if seed is None:
+                if value.type.shape != ():
+                    raise AutogradError(
+                        f"gradients: {value} is no scalar; say with which seed its elements count"
+                    )
+                made = tx.ones((), dtype=value.type.dtype)
+            else:
+                made = self.tensor(seed)
+            self.add(value, made)
+
+    def _result(self, value: Value) -> Any:
+        found = self.gradients.get(value)
+        return self.zeros(value) if found is None else found
+
+    # ---- one node
+
+    def _step(self, node: Node) -> None:
+        if not any(v in self.gradients for v in node.outputs):
+            return
+        if not any(v in self.active for v in values_in(node.args)):
+            return
+        self.trace.source = node.source
+        try:
+            if node.op.kind == "control":
+                CONTROL_RULES[node.op.full_name](self, node)
+                return
+            for rule, serves, sources in gradient_rules(node.op):
+                if any(self._wanted(node.args[p]) for p in serves):
+                    made = rule(*(self._argument(node, kind, at) for kind, at in sources))
+                    for p, g in zip(serves, (made,) if len(serves) == 1 else made, strict=True):
+                        self._take(node.args[p], g)
+        except ThixoError as error:
+            raise type(error)(f"gradient of {node.op.full_name}: {error}") from None
+
+    def _wanted(self, argument: Any) -> bool:
+        return any(v in self.active for v in values_in((argument,)))
+
+    def _argument(self, node: Node, kind: str, at: int) -> Any:
+        if kind == "grad":
+            return self.gradient(node.outputs[at])
+        if kind == "output":
+            return self.tensor(node.outputs[at])
+        if kind == "needs":
+            return tuple(self._wanted(a) for a in node.args)
+        given = node.args[at]
+        if kind == "type":
+            if isinstance(given, list):
+                return [Spec(v.type.shape, v.type.dtype) for v in given]
+            return Spec(given.type.shape, given.type.dtype) if isinstance(given, Value) else None
+        return self._filled(given)
+
+    def _filled(self, argument: Any) -> Any:
+        if isinstance(argument, Value):
+            return self.tensor(argument)
+        if isinstance(argument, tuple | list):
+            return type(argument)(map(self._filled, argument))
+        if isinstance(argument, slice):
+            return slice(*map(self._filled, (argument.start, argument.stop, argument.step)))
+        return argument
+
+    def _take(self, argument: Any, gradient: Any) -> None:
+        if gradient is None:
+            return
+        if isinstance(argument, Value):
+            self.add(argument, gradient)
+        elif isinstance(argument, list | tuple):
+            for one, g in zip(argument, gradient, strict=True):
+                self._take(one, g)
+
+    # ---- what rules of control flow use too
+
+    def tensor(self, value: Value) -> Any:
+        """The symbolic tensor of a value."""
+        found = self._tensors.get(value)
+        if found is None:
+            found = self._tensors[value] = make_symbolic(value)
+        return found
+
+    def gradient(self, value: Value) -> Any:
+        """The gradient of a value, zeros if nothing was said of it."""
+        found = self.gradients.get(value)
+        return self.zeros(value) if found is None else found
+
+    def zeros(self, value: Value) -> Any:
+        """Zeros of a value's type."""
+        return tx.zeros(tuple(value.type.shape), dtype=value.type.dtype)
+
+    def add(self, value: Value, gradient: Any) -> None:
+        """One more part of a value's gradient."""
+        if value not in self.active:
+            return
+        gradient = match(gradient, value.type.shape, value.type.dtype)
+        known = self.gradients.get(value)
+        self.gradients[value] = gradient if known is None else tx.add(known, gradient)
+
+
+def has_gradient(dtype: DType) -> bool:
+    """Whether values of a dtype can have gradients."""
+    return dtype.is_floating_point or dtype.is_complex
+
+
+def is_differentiable(node: Node) -> bool:
+    """Whether gradients flow through a node at all."""
+    if node.op.kind == "control":
+        return True
+    return bool(gradient_rules(node.op))
+
+
+def _flowing(node: Node) -> list[bool]:
+    if node.op.kind == "control" or node.op.sig.many:
+        return [True] * len(node.outputs)
+    names = [o.rstrip("!") for o in node.op.sig.outputs]
+    return [name not in node.op.nondifferentiable for name in names]

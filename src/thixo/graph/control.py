@@ -1,0 +1,236 @@
+"""Control flow in the graph: operators whose arguments are graphs.
+
+A graph that stands in an argument is closed: what it needs comes in through its inputs, and its symbolic sizes
+are its own, bound by the types it is given. One graph may stand in many nodes.
+
+    call(graph, inputs)                              what the graph makes of the inputs
+    cond(pred, then, other, inputs)                  one of two graphs
+    switch(index, branches, inputs)                  one of several; the last for an index out of range
+    while_loop(test, body, state, captured, limit)   body while test says so, at most `limit` times
+    scan(body, state, slices, captured, length)      body once for each slice along the first axis
+
+A body takes the state, then one slice of each, then what is captured, which stays as it is. It gives the new state, then
+results that are stacked along a new first axis: of a while loop as long as the number of its turns, which the data decide.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from thixo.dtype import bool as bool_
+from thixo.dtype import int64
+from thixo.errors import GraphError, ShapeError
+from thixo.graph.control_types import alternatives, equal, instantiate, need_scalar, need_state
+from thixo.graph.ir import Graph, Node, Type
+from thixo.ops.signature import parse
+from thixo.symbolic import Size, fresh_dim
+
+# Runs a graph on what an executor keeps for its inputs.
+Run = Callable[[Graph, Sequence[Any]], list[Any]]
+
+CONTROL: "dict[str, Control]" = {}
+
+
+class Control:
+    """An operator with graphs in its arguments: the types of its results, and what it does.
+
+    `run` gets a function that runs a graph, and a machine that looks at values (truth, number, at, stack).
+    """
+
+    kind = "control"
+    random = False  # its graphs may be: see `is_random`
+    version = 1
+
+    def __init__(
+        self, signature: str, infer: Callable[..., list[Type]], run: Callable[..., list[Any]]
+    ) -> None:
+        self.sig = parse(signature)
+        self.full_name = self.sig.name
+        self.infer = infer
+        self.run = run
+        CONTROL[self.full_name] = self
+
+    def __repr__(self) -> str:
+        return f"<control {self.sig.text}>"
+
+
+def _call_types(graph: Graph, inputs: Sequence[Any]) -> list[Type]:
+    return instantiate(graph, [v.type for v in inputs], "call")
+
+
+def _call(run: Run, machine: Any, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+    return run(graph, inputs)
+
+
+CALL = Control("call(graph: graph, inputs: tensors) -> tensors", _call_types, _call)
+
+
+def _cond_types(pred: Any, then: Graph, other: Graph, inputs: Sequence[Any]) -> list[Type]:
+    need_scalar(pred, bool_, "cond: pred")
+    return alternatives([then, other], [v.type for v in inputs], "cond")
+
+
+def _cond(
+    run: Run, machine: Any, pred: Any, then: Graph, other: Graph, inputs: Sequence[Any]
+) -> list[Any]:
+    return run(then if machine.truth(pred) else other, inputs)
+
+
+COND = Control(
+    "cond(pred, then: graph, other: graph, inputs: tensors) -> tensors", _cond_types, _cond
+)
+
+
+def _switch_types(index: Any, branches: Sequence[Graph], inputs: Sequence[Any]) -> list[Type]:
+    need_scalar(index, int64, "switch: index")
+    if not branches:
+        raise GraphError("switch: needs at least one branch, got none")
+    return alternatives(branches, [v.type for v in inputs], "switch")
+
+
+def _switch(
+    run: Run, machine: Any, index: Any, branches: Sequence[Graph], inputs: Sequence[Any]
+) -> list[Any]:
+    number = machine.number(index)
+    return run(branches[number if 0 <= number < len(branches) else -1], inputs)
+
+
+SWITCH = Control(
+    "switch(index, branches: graphs, inputs: tensors) -> tensors", _switch_types, _switch
+)
+
+
+def _while_types(
+    test: Graph, body: Graph, state: Sequence[Any], captured: Sequence[Any], limit: int | None
+) -> list[Type]:
+    given = [v.type for v in (*state, *captured)]
+    verdict = instantiate(test, given, "while_loop: test")
+    if len(verdict) != 1 or verdict[0].dtype is not bool_ or verdict[0].shape != ():
+        found = ", ".join(map(str, verdict))
+        raise GraphError(f"while_loop: the test must give one bool[], gives {found or 'nothing'}")
+    types = instantiate(body, given, "while_loop: body")
+    need_state([v.type for v in state], types[: len(state)], "while_loop")
+    steps = fresh_dim("steps", high=limit)
+    return [*types[: len(state)], *(_stacked(t, steps) for t in types[len(state) :])]
+
+
+def _stacked(type: Type, length: Size) -> Type:
+    return Type(type.dtype, (length, *type.shape), type.device)
+
+
+def _while(
+    run: Run,
+    machine: Any,
+    test: Graph,
+    body: Graph,
+    state: Sequence[Any],
+    captured: Sequence[Any],
+    limit: int | None,
+) -> list[Any]:
+    now = list(state)
+    rows: list[list[Any]] = []
+    while (limit is None or len(rows) < limit) and machine.truth(run(test, [*now, *captured])[0]):
+        made = run(body, [*now, *captured])
+        now = made[: len(now)]
+        rows.append(made[len(now) :])
+    return [*now, *machine.stack(rows, len(now))]
+
+
+WHILE_LOOP = Control(
+    "while_loop(test: graph, body: graph, state: tensors, captured: tensors, *, "
+    "limit: int? = None) -> tensors",
+    _while_types,
+    _while,
+)
+
+
+def _scan_types(
+    body: Graph,
+    state: Sequence[Any],
+    slices: Sequence[Any],
+    captured: Sequence[Any],
+    length: Size,
+    reverse: bool,
+) -> list[Type]:
+    for v in slices:
+        if not v.type.shape or not equal(v.type.shape[0], length):
+            raise ShapeError(f"scan: slices must have {length} along their first axis, got {v}")
+    rows = [Type(v.type.dtype, v.type.shape[1:], v.type.device) for v in slices]
+    kept = [v.type for v in state]
+    types = instantiate(body, [*kept, *rows, *(v.type for v in captured)], "scan: body")
+    need_state(kept, types[: len(kept)], "scan")
+    return [*types[: len(kept)], *(_stacked(t, length) for t in types[len(kept) :])]
+
+
+def _scan(
+    run: Run,
+    machine: Any,
+    body: Graph,
+    state: Sequence[Any],
+    slices: Sequence[Any],
+    captured: Sequence[Any],
+    length: int,
+    reverse: bool,
+) -> list[Any]:
+    now = list(state)
+    rows: list[list[Any]] = []
+    for i in reversed(range(length)) if reverse else range(length):
+        made = run(body, [*now, *(machine.at(x, i) for x in slices), *captured])
+        now = made[: len(now)]
+        rows.append(made[len(now) :])
+    if reverse:
+        rows.reverse()
+    return [*now, *machine.stack(rows, len(now))]
+
+
+SCAN = Control(
+    "scan(body: graph, state: tensors, slices: tensors, captured: tensors, *, "
+    "length: int, reverse: bool = False) -> tensors",
+    _scan_types,
+    _scan,
+)
+
+
+# ---- graphs inside of nodes
+
+
+def graphs_in(node: Node) -> Iterator[Graph]:
+    """The graphs in a node's arguments."""
+    if getattr(node.op, "kind", "") != "control":
+        return
+    for p, a in zip(node.op.sig.params, node.args, strict=True):
+        if p.kind == "graph":
+            yield a
+        elif p.kind == "graphs":
+            yield from a
+
+
+def subgraphs(graph: Graph) -> list[Graph]:
+    """All graphs inside of a graph, each once, inner ones before those that they are part of."""
+    found: dict[int, Graph] = {}
+    stack: list[tuple[Graph, Iterator[Graph]]] = [(graph, _direct(graph))]
+    while stack:
+        at, inner = stack[-1]
+        following = next(inner, None)
+        if following is None:
+            stack.pop()
+            if at is not graph:
+                found.setdefault(id(at), at)
+        elif id(following) not in found:
+            if any(following is outer for outer, _ in stack):
+                raise GraphError(f"graph {following.name} is part of itself")
+            stack.append((following, _direct(following)))
+    return list(found.values())
+
+
+def _direct(graph: Graph) -> Iterator[Graph]:
+    for node in graph.nodes:
+        yield from graphs_in(node)
+
+
+def is_random(node: Node) -> bool:
+    """Whether a node draws random numbers, itself or inside of its graphs."""
+    if node.op.kind != "control":
+        return bool(node.op.random)
+    return any(
+        n.op.random for top in graphs_in(node) for g in (top, *subgraphs(top)) for n in g.nodes
+    )

@@ -1,0 +1,121 @@
+"""Passes that remove: nodes nobody needs, nodes that compute the same, calls of small graphs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from thixo.graph.control import CALL, is_random
+from thixo.graph.control_types import bind_sizes
+from thixo.graph.ir import Graph, Node, Type, Value, map_values
+from thixo.graph.text import node_text
+from thixo.graph.trace import remove_dead
+from thixo.passes.manager import Firing, graph_pass
+from thixo.passes.sweep import in_all_graphs, key_of, sweep
+from thixo.symbolic import Dim, Size
+
+
+@graph_pass("inline")
+def inline(graph: Graph, firings: list[Firing]) -> int:
+    """Put a graph that is called in one place only, or is small, where its call stands."""
+
+    def change(one: Graph) -> int:
+        uses: dict[int, int] = {}
+        for node in one.nodes:
+            if node.op is CALL:
+                uses[id(node.args[0])] = uses.get(id(node.args[0]), 0) + 1
+
+        def replace(node: Node) -> Sequence[Value] | None:
+            if node.op is not CALL:
+                return None
+            called = node.args[0]
+            if uses[id(called)] > 1 and len(called.nodes) > SMALL:
+                return None
+            firings.append(Firing("inline a call", node_text(node), node.source))
+            return _inlined(one, called, node)
+
+        return sweep(one, replace)
+
+    return in_all_graphs(graph, change)
+
+
+SMALL = (
+    8  # nodes: a graph of so few is worth more in place than as one piece of code for many calls
+)
+
+
+def _inlined(graph: Graph, called: Graph, node: Node) -> list[Value]:
+    inputs = node.args[1]
+    sizes = bind_sizes(called, [v.type for v in inputs], "inline")
+    new: dict[Value, Value] = dict(zip(called.inputs, inputs, strict=True))
+    for value, data in called.constants.items():
+        new[value] = graph.constant(value.name, data)
+    renamed: dict[str, Size] = dict(sizes)
+    for value, mine in zip(called.outputs, node.outputs, strict=True):
+        for theirs, size in zip(value.type.shape, mine.type.shape, strict=True):
+            if isinstance(theirs, Dim) and len(theirs.symbols) == 1 and str(theirs) not in renamed:
+                renamed[str(theirs)] = size  # a size that the data decide keeps the caller's name
+    for n in called.nodes:
+        args = _with_sizes(map_values(n.args, new.__getitem__), renamed)
+        types = []
+        for v in n.outputs:
+            for size in v.type.shape:
+                for name, atom in (size.symbols if isinstance(size, Dim) else {}).items():
+                    if name not in renamed:
+                        low, high = atom.bounds
+                        renamed[name] = Dim(graph.fresh_name(name), atom.hint, low or 0, high)
+            types.append(_with_sizes_in(v.type, renamed))
+        made = graph.add(n.op, args, types, [v.name for v in n.outputs], n.source or node.source)
+        new.update(zip(n.outputs, made.outputs, strict=True))
+    return [new[v] for v in called.outputs]
+
+
+def _with_sizes_in(type: Type, sizes: dict[str, Size]) -> Type:
+    return Type(type.dtype, _with_sizes(type.shape, sizes), type.device)
+
+
+def _with_sizes(a: Any, sizes: dict[str, Size]) -> Any:
+    if isinstance(a, Dim):
+        return a.substitute(sizes)
+    if isinstance(a, tuple | list):
+        return type(a)(_with_sizes(e, sizes) for e in a)
+    if isinstance(a, slice):
+        return slice(*(_with_sizes(e, sizes) for e in (a.start, a.stop, a.step)))
+    return a
+
+
+@graph_pass("common")
+def share_common(graph: Graph, firings: list[Firing]) -> int:
+    """Compute once what several nodes compute from the same values."""
+
+    def change(one: Graph) -> int:
+        known: dict[object, Node] = {}
+
+        def replace(node: Node) -> Sequence[Value] | None:
+            if is_random(node):
+                return None
+            first = known.setdefault(key_of(node), node)
+            if first is node or any(
+                a.type != b.type for a, b in zip(first.outputs, node.outputs, strict=True)
+            ):
+                return None
+            firings.append(Firing("same as before", node_text(node), node.source))
+            return first.outputs
+
+        return sweep(one, replace)
+
+    return in_all_graphs(graph, change)
+
+
+@graph_pass("dead")
+def remove_dead_nodes(graph: Graph, firings: list[Firing]) -> int:
+    """Drop what no result needs."""
+
+    def change(one: Graph) -> int:
+        before = one.nodes
+        remove_dead(one)
+        kept = set(map(id, one.nodes))
+        for node in before:
+            if id(node) not in kept:
+                firings.append(Firing("not needed", node_text(node), node.source))
+        return len(before) - len(one.nodes)
+
+    return in_all_graphs(graph, change)

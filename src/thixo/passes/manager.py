@@ -1,0 +1,141 @@
+"""Passes: functions from graph to graph, run in order, counted, and shown.
+
+>>> graph = tx.jit.trace(lambda x: (x * 1 + x * 1).neg().neg(), tx.ones(3)).graph
+>>> result = tx.passes.optimize(graph)
+>>> print(result.graph)
+graph traced(x: f32[n]) {
+  sizes n ~ 3
+  add: f32[n] = add(x, x)  # ...:1
+  return add
+}
+>>> result.counts["simplify"]
+3
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thixo.errors import ArgumentError, GraphError
+from thixo.graph.ir import Graph
+
+PASSES: "dict[str, Pass]" = {}  # in the order in which they were declared
+
+
+@dataclass(frozen=True)
+class Firing:
+    """One change that a pass made: by which rule, to what, and the user's line of that."""
+
+    rule: str
+    node: str
+    source: str | None
+
+
+@dataclass
+class Report:
+    """What one run of a pass did; the texts are there if they were asked for."""
+
+    name: str
+    changes: int
+    firings: list[Firing]
+    before: str | None = None
+    after: str | None = None
+
+
+@dataclass
+class Optimized:
+    """A graph after its passes, and what each of them did."""
+
+    graph: Graph
+    reports: list[Report] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many changes each pass made."""
+        found: dict[str, int] = {}
+        for report in self.reports:
+            found[report.name] = found.get(report.name, 0) + report.changes
+        return found
+
+
+class Pass:
+    """A named change of graphs. The function works in place and gives the number of its changes."""
+
+    def __init__(self, name: str, function: Callable[[Graph, list[Firing]], int]) -> None:
+        self.name = name
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __repr__(self) -> str:
+        return f"<pass {self.name}: {(self.__doc__ or '').splitlines()[0]}>"
+
+
+def graph_pass(name: str) -> Callable[[Callable[[Graph, list[Firing]], int]], Pass]:
+    """Declare a pass."""
+
+    def declare(function: Callable[[Graph, list[Firing]], int]) -> Pass:
+        if name in PASSES:
+            raise ArgumentError(f"passes: there is a pass {name!r} already")
+        PASSES[name] = Pass(name, function)
+        return PASSES[name]
+
+    return declare
+
+
+ROUNDS = 8  # passes make work for one another; a graph that still changes then has a rule that undoes another
+
+
+def optimize(
+    graph: Graph, *, off: Iterable[str] = (), only: Sequence[str] | None = None, show: bool = False
+) -> Optimized:
+    """Run the passes on a copy of a graph until nothing changes; `off` leaves some out by name.
+
+    With `show` the reports have the text before and after each pass that changed something.
+    """
+    _need_known([*off, *(only or ())])
+    left_out = set(off)
+    chosen = [p for n, p in PASSES.items() if n not in left_out and (only is None or n in only)]
+    result = Optimized(graph.copy())
+    signature = _signature(result.graph)
+    for _ in range(ROUNDS):
+        changed = 0
+        for one in chosen:
+            report = _run(one, result.graph, signature, show)
+            changed += report.changes
+            if report.changes:
+                result.reports.append(report)
+        if not changed:
+            return result
+    last = {r.name: r.firings[-1].rule for r in result.reports[-len(chosen) :] if r.firings}
+    raise GraphError(
+        f"passes: graph {graph.name} still changes after {ROUNDS} rounds; the last rules were "
+        + ", ".join(f"{rule} ({name})" for name, rule in last.items())
+    )
+
+
+def _need_known(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in PASSES:
+            raise ArgumentError(f"passes: there is no pass {name!r}; they are {', '.join(PASSES)}")
+
+
+def _run(one: Pass, graph: Graph, signature: Any, show: bool) -> Report:
+    before = str(graph) if show else None
+    firings: list[Firing] = []
+    changes = one.function(graph, firings)
+    if changes:
+        try:
+            graph.verify()
+        except GraphError as error:
+            raise GraphError(f"pass {one.name}: {error}") from None
+        if _signature(graph) != signature:
+            raise GraphError(f"pass {one.name}: changed the type of graph {graph.name}")
+    return Report(one.name, changes, firings, before, str(graph) if show else None)
+
+
+def _signature(graph: Graph) -> Any:
+    return (
+        [str(v.type) for v in graph.inputs],
+        [str(v.type) for v in graph.outputs],
+        [(k.name, str(v.type)) for k, v in graph.mutations.items()],
+    )
