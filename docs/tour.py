@@ -265,6 +265,16 @@ judge = tx.graph.Interpreter(traced.graph, "reference")
 result = judge.run(wide.detach(), tx.tensor(2.0))
 assert tx.allclose(tx.as_tensor(result), normalize(wide, tx.tensor(2.0)))
 
+# Gradients of a graph are a graph as well: autodiff/ walks it from the result back, with the operators' own rules.
+# passes/ change graphs into better ones, and say what they did.
+total = tx.jit.trace(lambda x: (x * 1).tanh().sum(), tx.ones(4)).graph
+both = tx.autodiff.gradient_graph(total)
+better = tx.passes.optimize(both)
+assert better.counts["simplify"] >= 1
+_, gradient = tx.graph.Interpreter(better.graph).run(tx.zeros(4))
+assert gradient.tolist() == [1.0, 1.0, 1.0, 1.0]
+print(tx.graph.python_text(better.graph))
+
 # A value that Python wants to see cannot be traced. That is an error with its line, never a silent guess.
 
 

@@ -39,8 +39,8 @@ e = _math.e
 newaxis = None
 
 _PACKAGES = frozenset(
-    "array_api autograd config data errors fft graph jit linalg masked nn ops optim profiler random signal "
-    "special testing utils".split()
+    "array_api autodiff autograd config data errors fft graph jit linalg masked nn ops optim passes "
+    "profiler random signal special testing utils".split()
 )
 
 # Names that are no operators, and the module that has them.

@@ -12,6 +12,7 @@ from thixo._core._native import Generator as Generator, Tensor as Tensor, _ATau,
 from thixo.device import device as Device
 from thixo.dtype import DType as DType
 from thixo import array_api as array_api
+from thixo import autodiff as autodiff
 from thixo import autograd as autograd
 from thixo import config as config
 from thixo import data as data
@@ -24,6 +25,7 @@ from thixo import masked as masked
 from thixo import nn as nn
 from thixo import ops as ops
 from thixo import optim as optim
+from thixo import passes as passes
 from thixo import profiler as profiler
 from thixo import random as random
 from thixo import signal as signal

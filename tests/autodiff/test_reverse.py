@@ -233,7 +233,9 @@ def test_a_long_loop_keeps_few_states():
             return made
 
     Watched(gradient_graph(parse(WHILE)), "reference").run(draw(3), draw(3), np.array(600))
-    assert max(kept) == 64  # the first turns; then a state for 256 of the others, and 16 and 16 inside
+    assert (
+        max(kept) == 64
+    )  # the first turns; then a state for 256 of the others, and 16 and 16 inside
     assert max(k for k in kept if k < 64) == 16
 
 

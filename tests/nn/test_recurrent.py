@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import thixo as tx
-from thixo.capture.trace import Trace
 from thixo.graph import Interpreter, Type
+from thixo.graph.trace import Trace
 from thixo.nn import functional as F
 
 

@@ -12,6 +12,7 @@ from thixo.symbolic import Dim, Size, fresh_dim, same
 def instantiate(graph: Graph, types: Sequence[Type], what: str) -> list[Type]:
     """The types of a graph's results where its inputs have these types.
 
+    >>> from thixo.graph import parse, parse_type
     >>> graph = parse("graph f(x: f32[n]) {\\n  y: f32[2*n] = cat([x, x])\\n  return y\\n}")
     >>> instantiate(graph, [parse_type("f32[m + 1]")], "f")
     [f32[2*m + 2]]

@@ -1,6 +1,6 @@
 """Changing a graph by hand, safely: each edit keeps the graph well formed or is refused, and can be undone.
 
->>> graph = parse('''
+>>> graph = tx.graph.parse('''
 ... graph f(x: f32[n]) {
 ...   y: f32[n] = tanh(x)
 ...   z: f32[n] = exp(y)
@@ -8,11 +8,11 @@
 ... }''')
 >>> editor = Editor(graph)
 >>> y, z = graph.nodes
->>> faster = editor.insert("nn.functional.hardtanh", y.args[0], before=z, name="h")
->>> editor.replace(y.outputs[0], faster)
+>>> other = editor.insert("sigmoid", y.args[0], before=z, name="h")
+>>> editor.replace(y.outputs[0], other)
 >>> editor.remove(y)
 >>> [str(node) for node in graph.nodes]
-['h: f32[n] = nn.functional.hardtanh(x)', 'z: f32[n] = exp(h)']
+['h: f32[n] = sigmoid(x)', 'z: f32[n] = exp(h)']
 >>> editor.undo(3)
 >>> [str(node) for node in graph.nodes]
 ['y: f32[n] = tanh(x)', 'z: f32[n] = exp(y)']
@@ -32,6 +32,12 @@ class Editor:
     """Edits of one graph, newest last.
 
     Nodes are those of `graph.nodes`; values come from them, from `graph.inputs` and `graph.constants`.
+
+    >>> graph = tx.jit.trace(lambda x: x.exp(), tx.ones(2)).graph
+    >>> Editor(graph).remove(graph.nodes[0])
+    Traceback (most recent call last):
+    ...
+    thixo.errors.GraphError: remove: exp is a result of graph traced...
     """
 
     def __init__(self, graph: Graph) -> None:

@@ -33,6 +33,10 @@ def python_text(graph: Graph) -> str:
     """The source of a module with one function for each graph; the last is the graph itself.
 
     Large constants are not in the text: they are arguments of the function, by name.
+
+    >>> graph = tx.graph.parse("graph f(x: f32[n]) {\\n  y: f32[n] = exp(x)\\n  return y\\n}")
+    >>> python_text(graph).splitlines()[-3:]
+    ['def f(x):', '    y = tx.exp(x)', '    return y']
     """
     writer = _Module(graph)
     return "\n\n\n".join(["import thixo as tx", *writer.functions()])

@@ -6,7 +6,7 @@
 >>> rewrite(graph, [rule], [])
 1
 >>> [str(node) for node in graph.nodes]
-['add: f32[n] = add(x, 2)']
+['add: f32[n] = add(a, 2)']
 
 A rule fires only where its replacement has the type of what it replaces, so rules need not say of dtypes and shapes
 what the types say already.
@@ -147,11 +147,8 @@ def _alike(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(_alike, a, b))
     if isinstance(a, bool) != isinstance(b, bool):
         return False
-    return (
-        (type(a) in (int, float)
-        and type(b) in (int, float)
-        and a == b)
-        or (type(a) is type(b) and a == b)
+    return (type(a) in (int, float) and type(b) in (int, float) and a == b) or (
+        type(a) is type(b) and a == b
     )
 
 
