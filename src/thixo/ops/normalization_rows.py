@@ -32,7 +32,7 @@ def _check_broadcast(op: str, input: Any, **values: Any) -> None:
             continue
         sizes = tuple(value.shape)
         fits = len(sizes) <= len(shape)
-        if fits and sizes != shape:
+        if fits:
             for a, b in zip(sizes, shape[len(shape) - len(sizes) :], strict=True):
                 fits = fits and (a == 1 or a == b)
         if not fits:
