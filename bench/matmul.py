@@ -7,6 +7,7 @@ with primes and transposed inputs; the worst ratio to each peer is reported last
 """
 
 import argparse
+import concurrent.futures
 import ctypes
 import os
 import random
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from bench import report
-from bench.measure import SETTLE_SECONDS, Ratio, calibrate, ratio_of, repeat
+from bench.measure import SETTLE_SECONDS, WARM_SECONDS, Ratio, calibrate, ratio_of, repeat, warm_up
 
 FIXED = [
     (256, 256, 256, ""),
@@ -47,8 +48,8 @@ def shapes(seed: int) -> list[tuple[int, int, int, str]]:
     return [*FIXED, *primes, *any_size]
 
 
-def fma_peak(clock: Callable[[], float]) -> Callable[[], float]:
-    """A function that measures what fused multiply-adds in registers reach now, in GFLOP/s of one thread."""
+def fma_peak(clock: Callable[[], float], threads: int) -> Callable[[], float]:
+    """A function that measures what fused multiply-adds in registers reach now, in GFLOP/s of all threads at once."""
     from thixo.codegen.llvm import emit, target
     from thixo.codegen.llvm.compile import loaded, object_code
 
@@ -68,18 +69,21 @@ def fma_peak(clock: Callable[[], float]) -> Callable[[], float]:
     f.store(vec, total, "%out", 4)
     (address,) = loaded().addresses(object_code(emit.module([f]), here), ["fma_peak"])
     call = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_void_p)(address)
-    memory = np.zeros(lanes, np.float32)
+    memories = [np.zeros(1024, np.float32) for _ in range(threads)]
     turns = (
         400_000  # milliseconds: wide units are slow in their first microseconds, clocks are coarse
     )
 
-    def measure() -> float:
+    def one(memory: np.ndarray) -> float:
         call(turns // 20, memory.ctypes.data)
         start = clock()
         call(turns, memory.ctypes.data)
         return turns * chains * lanes * 2 / (clock() - start) / 1e9
 
-    return measure
+    if threads == 1:
+        return lambda: one(memories[0])
+    pool = concurrent.futures.ThreadPoolExecutor(threads)
+    return lambda: sum(pool.map(one, memories))
 
 
 def onednn() -> Any:
@@ -132,7 +136,7 @@ def run(threads: int, dtype: str, seed: int, rounds: int) -> list[Ratio]:
     thixo.set_num_threads(threads)
     # Of one thread only the time that it runs counts: others may use the machine too.
     clock = time.thread_time if threads == 1 else time.perf_counter
-    peak = fma_peak(clock)
+    peak = fma_peak(clock, threads)
     library = onednn() if dtype == "float32" else None
     rows = []
     for m, k, n, layout in shapes(seed):
@@ -158,11 +162,11 @@ def run(threads: int, dtype: str, seed: int, rounds: int) -> list[Ratio]:
         taken: dict[str, list[float]] = {name: [] for name in (*sides, "peak")}
         flops = 2e-9 * m * k * n
         for i in range(rounds):
-            taken["peak"].append(flops / (peak() * threads))
+            taken["peak"].append(flops / peak())
             for name in list(sides)[:: 1 if i % 2 else -1]:
                 if threads > 1:  # threads of the other side still spin
                     time.sleep(SETTLE_SECONDS)
-                sides[name]()
+                warm_up(sides[name], WARM_SECONDS if threads > 1 else 0.0)
                 taken[name].append(repeat(sides[name], counts[name], clock))
         what = f"{dtype} {m}x{k}x{n}{' ' + layout if layout else ''}, {threads} threads"
         for peer, goal in (("torch", 0.95), ("onednn", 0.97), ("peak", 0.92)):
