@@ -5,7 +5,7 @@ import pytest
 
 import thixo as tx
 from thixo.autodiff import add_gradients, gradient_graph
-from thixo.errors import AutogradError
+from thixo.errors import ArgumentError, AutogradError
 from thixo.graph import Graph, Interpreter, parse
 
 PLAIN = """
@@ -257,6 +257,14 @@ def test_what_has_no_gradient_is_refused():
     graph = parse("graph f(x: i64[3]) {\n  s: i64[] = sum(x)\n  return s\n}")
     with pytest.raises(AutogradError, match="x: i64"):
         add_gradients(graph, graph.outputs, graph.inputs)
+
+
+def test_a_failing_rule_is_named_once_however_deep_it_stands():
+    graph = parse(WHILE.replace("mul(x, w)", "mul(x, 'w')"))
+    with pytest.raises(ArgumentError) as error:
+        gradient_graph(graph)
+    assert str(error.value).count("gradient of ") == 1
+    assert str(error.value).startswith("gradient of mul: ")
 
 
 def test_a_result_with_axes_needs_a_seed():

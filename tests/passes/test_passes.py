@@ -8,8 +8,11 @@ from thixo.autodiff import gradient_graph
 from thixo.errors import ArgumentError, GraphError
 from thixo.graph import Interpreter, parse
 from thixo.graph.control import subgraphs
+from thixo.graph.operators import find
 from thixo.passes import PASSES, optimize
 from thixo.passes.manager import graph_pass
+from thixo.passes.rewrite import Apply
+from thixo.passes.simplify import RULES
 
 
 def same_results(graph, other, *inputs) -> None:
@@ -75,6 +78,16 @@ def test_common_subexpressions_are_computed_once():
 def test_a_rule_fires_only_where_types_agree(line, type, left):
     text = f"graph f(x: {type}, z: f32[n]) {{\n  {line}\n  return y, z\n}}"
     assert len(optimize(parse(text).verify()).graph.nodes) == left
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.name}: {rule.pattern}")
+def test_each_rule_names_operators_that_graphs_have(rule):
+    waiting = [rule.pattern, rule.replacement]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, Apply):
+            assert find(part.op).kind != "composite"
+            waiting += part.args
 
 
 def test_firings_name_rule_and_line():

@@ -47,31 +47,24 @@ def _call_rule(reverse: Reverse, node: Node) -> None:
 
 def _cond_rule(reverse: Reverse, node: Node) -> None:
     pred, then, other, inputs = node.args
-    forwards, run_back = _branch_rule(reverse, node, [then, other], inputs)
-    saved = extend(reverse, node, (pred, *forwards.graphs, inputs), forwards.types)
+    forwards, types, run_back = _branch_rule(reverse, node, [then, other], inputs)
+    saved = extend(reverse, node, (pred, *forwards, inputs), types)
     run_back(lambda backwards, values: record(reverse.trace, COND, pred, *backwards, values), saved)
 
 
 def _switch_rule(reverse: Reverse, node: Node) -> None:
     index, branches, inputs = node.args
-    forwards, run_back = _branch_rule(reverse, node, branches, inputs)
-    saved = extend(reverse, node, (index, forwards.graphs, inputs), forwards.types)
+    forwards, types, run_back = _branch_rule(reverse, node, branches, inputs)
+    saved = extend(reverse, node, (index, forwards, inputs), types)
     run_back(
         lambda backwards, values: record(reverse.trace, SWITCH, index, backwards, values), saved
     )
 
 
-class _Forwards:
-    """Branches that return what the way back needs, of all branches; and the types of that."""
-
-    def __init__(self, graphs: list[Graph], types: list[Type]) -> None:
-        self.graphs = graphs
-        self.types = types
-
-
 def _branch_rule(
     reverse: Reverse, node: Node, branches: Sequence[Graph], inputs: list[Value]
 ) -> Any:
+    """Branches that return what the way back needs, of all branches; the types of that; what records the way back."""
     wanted = places(inputs, reverse.active)
     given = places(node.outputs, reverse.gradients)
     outputs = node.outputs
@@ -102,7 +95,7 @@ def _branch_rule(
         for i, value in zip(wanted, record(backwards, values), strict=True):
             reverse.add(inputs[i], reverse.tensor(value))
 
-    return _Forwards(graphs, outer), run_back
+    return graphs, outer, run_back
 
 
 def _with_all_saved(

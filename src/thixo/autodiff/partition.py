@@ -43,7 +43,7 @@ def differentiate(graph: Graph, wanted: Sequence[int], given: Sequence[int]) -> 
     backward.nodes = second
     backward.outputs = gradients
     backward.constants = dict(joint.constants)
-    _drop_dead(backward)
+    remove_dead(backward)
     kept += _carriers(backward, inputs, kept, [*saved, *seeds])
     backward.inputs = [*(inputs[i] for i in kept), *saved, *seeds]
 
@@ -53,7 +53,7 @@ def differentiate(graph: Graph, wanted: Sequence[int], given: Sequence[int]) -> 
     forward.outputs = [*outputs, *saved]
     forward.constants = dict(joint.constants)
     for half in (forward, backward):
-        _drop_dead(half)
+        remove_dead(half)
         half._names = dict(joint._names)
         bound = _bound(half.inputs)
         bound.update(n for node in half.nodes for v in node.outputs for n in _plain(v))
@@ -65,10 +65,6 @@ def differentiate(graph: Graph, wanted: Sequence[int], given: Sequence[int]) -> 
     return Halves(
         forward.copy(), backward.copy(), tuple(kept), len(saved), tuple(given), tuple(wanted)
     )
-
-
-def _drop_dead(graph: Graph) -> None:
-    remove_dead(graph)
 
 
 def _plain(value: Value) -> list[str]:

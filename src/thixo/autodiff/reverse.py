@@ -156,7 +156,11 @@ class Reverse:
                     for p, g in zip(serves, (made,) if len(serves) == 1 else made, strict=True):
                         self._take(node.args[p], g)
         except ThixoError as error:
-            raise type(error)(f"gradient of {node.op.full_name}: {error}") from None
+            if not str(error).startswith(
+                "gradient of "
+            ):  # else the node inside of a graph is named
+                error.args = (f"gradient of {node.op.full_name}: {error}",)
+            raise
 
     def _wanted(self, argument: Any) -> bool:
         return any(v in self.active for v in values_in((argument,)))

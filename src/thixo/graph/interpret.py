@@ -252,19 +252,19 @@ class Backend:
 
     def input(self, given: Any, value: Value) -> Any:
         """An input or a constant as this backend keeps it."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no input")
 
     def apply(self, node: Node, args: list[Any]) -> Sequence[Any]:
         """A node's results from its arguments in signature order."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no apply")
 
     def stack(self, parts: list[Any]) -> Any:
         """Values of one type along a new first axis."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no stack")
 
     def empty(self, shape: Sequence[int], dtype: DType) -> Any:
         """A value without elements."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no empty")
 
 
 class EagerBackend(Backend):

@@ -8,7 +8,7 @@ import numpy as np
 from thixo.errors import ThixoError
 from thixo.graph.control import is_random
 from thixo.graph.interpret import EagerBackend
-from thixo.graph.ir import Graph, Node, Value, values_in
+from thixo.graph.ir import Graph, Node, Value, map_values, values_in
 from thixo.graph.sizes import sizes_in
 from thixo.graph.text import node_text
 from thixo.passes.manager import Firing, graph_pass
@@ -55,7 +55,6 @@ RULES = [
     Rule("a shape twice", Apply("reshape", Apply("reshape", x, s), t), Apply("reshape", x, t)),
     Rule("the shape it has", Apply("reshape", x, s), x),
     Rule("the size it has", Apply("expand", x, s), x),
-    Rule("squeezed again", Apply("squeeze_dims", Apply("unsqueeze", x, a), a), x),
 ]
 
 
@@ -89,8 +88,6 @@ def fold_constants(graph: Graph, firings: list[Firing]) -> int:
             if len(elements) < len(node.outputs) or sum(elements) > FOLDED_ELEMENTS:
                 return None
             tensors = {v: backend.input(one.constants[v], v) for v in inputs}
-            from thixo.graph.ir import map_values
-
             try:
                 made = backend.apply(node, list(map_values(node.args, tensors.__getitem__)))
             except ThixoError:
