@@ -161,6 +161,7 @@ CASES = {
     "scan": (SCAN, MATRICES),
     "scan from the end": (SCAN_BACK, MATRICES),
     "two calls of one graph": (CALLS, MATRICES),
+    "two fused graphs": (CALLS.replace("call(", "fused("), MATRICES),
     "cond, true": (COND, (*MATRICES, np.array(True))),
     "cond, false": (COND, (*MATRICES, np.array(False))),
     **{f"switch {i}": (SWITCH, (*MATRICES, np.array(i))) for i in (0, 1, 2, 9)},

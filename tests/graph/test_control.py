@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from thixo.errors import GraphError, ShapeError
-from thixo.graph import Interpreter, parse
+from thixo.graph import Interpreter, parse, python_text
 from thixo.graph.control import is_random, subgraphs
 
 TWICE = """
@@ -28,6 +28,7 @@ graph choose(p: bool[], x: f64[m]) {
 }
 """
 )
+FUSED = CHOOSE.replace("call(", "fused(")
 COLLATZ = """
 graph is_above_one(x: i64[], steps: i64[]) {
   more: bool[] = gt(x, 1)
@@ -72,7 +73,7 @@ def run(text: str, backend: str, *inputs):
     return [np.asarray(r if backend == "reference" else r.numpy()) for r in results]
 
 
-@pytest.mark.parametrize("text", [CHOOSE, COLLATZ, SUMS.replace("REVERSE", "False")])
+@pytest.mark.parametrize("text", [CHOOSE, FUSED, COLLATZ, SUMS.replace("REVERSE", "False")])
 def test_text_reads_back_as_the_same_graph(text):
     graph = parse(text)
     assert parse(str(graph)) == graph
@@ -86,6 +87,15 @@ def test_one_of_two_graphs_runs(backend):
     x = np.array([1.0, 2.0])
     assert run(CHOOSE, backend, True, x)[0].tolist() == [4.0, 8.0]
     assert run(CHOOSE, backend, False, x)[0].tolist() == [-2.0, -4.0]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_fused_graph_is_a_call_to_those_who_interpret(backend):
+    x = np.array([1.0, 2.0])
+    assert run(FUSED, backend, True, x)[0].tolist() == [4.0, 8.0]
+    assert python_text(parse(FUSED)) == python_text(parse(CHOOSE))
+    with pytest.raises(GraphError, match="fused: graph double takes 1 inputs, got 2"):
+        parse(FUSED.replace("inputs=[y])", "inputs=[y, y])")).verify()
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

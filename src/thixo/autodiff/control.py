@@ -42,6 +42,12 @@ def _call_rule(reverse: Reverse, node: Node) -> None:
         reverse.add(inputs[i], reverse.tensor(value))
 
 
+def _fused_rule(reverse: Reverse, node: Node) -> None:
+    # What it now has to give as well may not fit into one kernel: passes put it together anew.
+    node.op = CALL
+    _call_rule(reverse, node)
+
+
 # ---- cond, switch
 
 
@@ -149,6 +155,7 @@ def _closed(types: Sequence[Type]) -> list[Type]:
 
 CONTROL_RULES = {
     "call": _call_rule,
+    "fused": _fused_rule,
     "cond": _cond_rule,
     "switch": _switch_rule,
     "scan": scan_rule,

@@ -4,6 +4,7 @@ A graph that stands in an argument is closed: what it needs comes in through its
 are its own, bound by the types it is given. One graph may stand in many nodes.
 
     call(graph, inputs)                              what the graph makes of the inputs
+    fused(graph, inputs)                             the same; the graph is to become one kernel
     cond(pred, then, other, inputs)                  one of two graphs
     switch(index, branches, inputs)                  one of several; the last for an index out of range
     while_loop(test, body, state, captured, limit)   body while test says so, at most `limit` times
@@ -62,6 +63,14 @@ def _call(run: Run, machine: Any, graph: Graph, inputs: Sequence[Any]) -> list[A
 
 
 CALL = Control("call(graph: graph, inputs: tensors) -> tensors", _call_types, _call)
+
+
+def _fused_types(graph: Graph, inputs: Sequence[Any]) -> list[Type]:
+    return instantiate(graph, [v.type for v in inputs], "fused")
+
+
+# Whoever compiles makes one kernel of it (codegen/group.py); to all others it is a call.
+FUSED = Control("fused(graph: graph, inputs: tensors) -> tensors", _fused_types, _call)
 
 
 def _cond_types(pred: Any, then: Graph, other: Graph, inputs: Sequence[Any]) -> list[Type]:

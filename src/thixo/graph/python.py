@@ -233,6 +233,7 @@ def _stack(to: _Function, stacked: list[Value], rows: list[str], order: str = ""
 
 _CONTROL: dict[str, Callable[[_Function, Node, str], None]] = {
     "call": _call,
+    "fused": _call,
     "cond": _cond,
     "switch": _switch,
     "while_loop": _while,
