@@ -228,6 +228,23 @@ def lead_error(error: Exception, shown: str, name: str, full_name: str) -> Excep
     return error
 
 
+def at_line(error: Exception, line: str | None) -> Exception:
+    """The same error, of a line of the user's program rather than of where it was found.
+
+    >>> str(at_line(ShapeError("f: sizes differ (a.py:1)"), "model.py:7"))
+    'f: sizes differ (model.py:7)'
+    """
+    if line is None or getattr(error, "_at_line", False):
+        return error
+    if isinstance(error, ThixoError) and error.args:
+        text = _LOCATION.sub("", str(error.args[0]))
+        error.args = (f"{text} ({line})", *error.args[1:])
+    else:
+        error.add_note(f"in a graph, at {line}")
+    error._at_line = True  # type: ignore[attr-defined]
+    return error
+
+
 def _of_operator(error: Exception, name: str) -> Exception:
     """A failure inside of an operator as an error of ours; one that the user's own code raised stays."""
     if not isinstance(error, (*_RAW, MemoryError)) or isinstance(error, Warning):
