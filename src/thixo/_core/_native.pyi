@@ -1427,6 +1427,16 @@ class Operator:
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def __getattr__(self, name: _str) -> Any: ...
 
+class Program:
+    """A graph bound to sizes, as native steps."""
+
+    fallback: Any
+    finisher: Any
+    poisoned: _bool
+    def __init__(self, name: _str) -> None: ...
+    def __call__(self, *inputs: Any) -> list[Any]: ...
+    def __getattr__(self, name: _str) -> Any: ...
+
 class Generator:
     """A stream of random numbers."""
 

@@ -59,11 +59,7 @@ class Interpreter:
     def run_all(self, *inputs: Any) -> list[Any]:
         """The outputs, then the new values of what the graph changes."""
         graph, backend = self.graph, self.backend
-        if len(inputs) != len(graph.inputs):
-            names = ", ".join(v.name for v in graph.inputs)
-            raise GraphError(
-                f"graph {graph.name}: takes {len(graph.inputs)} inputs ({names}), got {len(inputs)}"
-            )
+        self.need_inputs(inputs)
         self.sizes = {}
         values: dict[Value, Any] = {}
         for value, given in zip(graph.inputs, inputs, strict=True):
@@ -87,6 +83,15 @@ class Interpreter:
                 values.pop(value, None)
             self._check(self._guards_at.get(position, ()))
         return [values[v] for v in graph.results()]
+
+    def need_inputs(self, inputs: Sequence[Any]) -> None:
+        """Refuse another number of inputs than the graph has."""
+        graph = self.graph
+        if len(inputs) != len(graph.inputs):
+            names = ", ".join(v.name for v in graph.inputs)
+            raise GraphError(
+                f"graph {graph.name}: takes {len(graph.inputs)} inputs ({names}), got {len(inputs)}"
+            )
 
     def arguments(self, node: Node, values: dict[Value, Any]) -> list[Any]:
         """A node's arguments, with values and sizes filled in."""

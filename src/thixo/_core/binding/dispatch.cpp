@@ -247,7 +247,7 @@ static bool no_such_form() {
 
 // An exception on its way out of an operator: its message is to begin with the name that the user wrote, whatever
 // the operator calls inside.
-static void lead_error(PyObject* self) {
+void lead_error(PyObject* self) {
   if (!known.lead_error || !PyErr_ExceptionMatches(PyExc_Exception)) return;
   PyObject *type, *value, *trace;
   PyErr_Fetch(&type, &value, &trace);

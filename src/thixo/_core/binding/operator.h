@@ -122,6 +122,7 @@ struct Slots {
 
 void bind(const Operator& op, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames, Slots& slots);
 PyObject* dispatch(const Operator& op, PyObject* const* slots);  // in signature order, borrowed
+void lead_error(PyObject* self);  // the exception that is set begins with the operator's name
 PyObject* call_operator_object(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames);
 PyObject* call_binary(PyObject* op, PyObject* a, PyObject* b);
 

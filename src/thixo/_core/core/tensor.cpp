@@ -5,6 +5,7 @@
 #include "allocator.h"
 #include "free_list.h"
 #include "kernels.h"
+#include "program.h"
 #include "tape.h"
 
 namespace thixo {
@@ -63,6 +64,13 @@ Ref<Storage> Storage::allocate(size_t bytes) {
   auto* s = new (memory) Storage;
   s->references.store(1, std::memory_order_relaxed);  // nobody else knows it yet
   Ref<Storage> ref = Ref<Storage>::adopt(s);
+  if (placing) [[unlikely]] {
+    if (char* at = placing->take(bytes)) {
+      s->data = at;
+      s->bytes = bytes;
+      return ref;
+    }
+  }
   s->data = static_cast<char*>(thixo::allocate(bytes));
   s->bytes = bytes;
   s->free = [](Storage* self) { thixo::release(self->data, self->bytes); };

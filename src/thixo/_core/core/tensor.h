@@ -31,6 +31,10 @@ struct Storage : Counted {
   static Ref<Storage> allocate(size_t bytes);
 };
 
+// While one is there, storages of the sizes that it wishes for are made at its places; see program.h.
+struct Placing;
+extern constinit thread_local Placing* placing;
+
 struct Autograd;
 
 struct Tensor : Counted {

@@ -1,0 +1,699 @@
+// thixo._core.Program: built step by step by runtime/program.py, then called.
+#include "program.h"
+
+#include <cstring>
+
+#include "../core/allocator.h"
+
+namespace thixo {
+
+PyTypeObject* program_type = nullptr;
+
+ProgramObject* program_of(PyObject* o) {
+  if (!PyObject_TypeCheck(o, program_type)) raise(ErrorKind::Argument, "program: needs a Program, got " + type_name(o));
+  return reinterpret_cast<ProgramObject*>(o);
+}
+
+namespace {
+
+Tensor* value_of(PyObject* o) {
+  if (!is_tensor(o)) raise(ErrorKind::Argument, "program: a value must be a Tensor, got " + type_name(o));
+  Tensor* t = tensor_of(o);
+  if (!t->storage || !is_pointed(*t->storage))
+    raise(ErrorKind::Argument, "program: " + describe(*t) + " is no value of a program");
+  return t;
+}
+
+void hold(ProgramObject* self, PyObject* o) {
+  if (PyList_Append(self->keep, o) < 0) throw PythonError();
+}
+
+Port port_of(const Tensor& t) {
+  Port port;
+  port.storage = t.storage;
+  port.dtype = t.dtype;
+  port.sizes = t.sizes;
+  port.strides = t.strides;
+  port.bytes = static_cast<size_t>(t.numel) * item_size(t.dtype);
+  return port;
+}
+
+void add_step(ProgramObject* self, std::unique_ptr<Step> step, int node, double seconds) {
+  Program& p = *self->program;
+  step->node = node;
+  step->seconds = seconds;
+  p.seconds += seconds;
+  p.python = p.python || step->python;
+  p.steps.push_back(std::move(step));
+}
+
+std::vector<Tensor*> values_of(ProgramObject* self, PyObject* tuple) {
+  std::vector<Tensor*> values;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    PyObject* o = PyTuple_GET_ITEM(tuple, i);
+    if (o == Py_None) {
+      values.push_back(nullptr);
+      continue;
+    }
+    hold(self, o);
+    values.push_back(value_of(o));
+  }
+  return values;
+}
+
+std::vector<Place> places_of(ProgramObject* self, PyObject* tuple) {
+  std::vector<Place> places;
+  for (Tensor* t : values_of(self, tuple)) places.push_back(place_of(*t));
+  return places;
+}
+
+// A value or None.
+Place place_from(ProgramObject* self, PyObject* o) {
+  if (o == Py_None) return {};
+  hold(self, o);
+  return place_of(*value_of(o));
+}
+
+size_t bytes_of(const Tensor& t) { return static_cast<size_t>(t.numel) * item_size(t.dtype); }
+
+// ---- building
+
+PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    const char* name;
+    if (!PyArg_ParseTuple(args, "s", &name)) throw PythonError();
+    Object self = Object::own(type->tp_alloc(type, 0));
+    auto* o = reinterpret_cast<ProgramObject*>(self.get());
+    o->program = make<Program>().detach();
+    o->program->name = name;
+    o->constants = new std::vector<std::pair<Ref<Storage>, Ref<Tensor>>>();
+    o->keep = Object::own(PyList_New(0)).give();
+    return self.give();
+  });
+}
+
+// value(dtype, sizes, strides or None): a tensor of this program, without memory yet
+PyObject* value(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *dtype, *sizes, *strides;
+    if (!PyArg_ParseTuple(args, "OOO", &dtype, &sizes, &strides)) throw PythonError();
+    Ref<Tensor> t = make<Tensor>();
+    t->dtype = dtype_from(dtype, "program");
+    t->sizes = dims_from(sizes, "program: sizes");
+    t->numel = checked_numel(t->sizes, t->dtype, "program");
+    t->strides = strides == Py_None ? contiguous_strides(t->sizes) : dims_from(strides, "program: strides");
+    if (t->strides.size() != t->sizes.size()) raise(ErrorKind::Shape, "program: sizes and strides must have the same length");
+    int64_t last = t->numel ? 1 : 0;
+    for (int d = 0; t->numel && d < t->ndim(); ++d) {
+      if (t->strides[d] < 0) raise(ErrorKind::Argument, "program: strides must not be negative");
+      last += (t->sizes[d] - 1) * t->strides[d];
+    }
+    t->storage = pointed_storage(static_cast<size_t>(last) * item_size(t->dtype));
+    return wrap(std::move(t));
+  });
+}
+
+PyObject* add_input(PyObject* self, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    ProgramObject* o = program_of(self);
+    hold(o, tensor);
+    o->program->inputs.push_back(port_of(*value_of(tensor)));
+    Py_RETURN_NONE;
+  });
+}
+
+// output(value) or output(None): the finisher knows it
+PyObject* add_output(PyObject* self, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    ProgramObject* o = program_of(self);
+    hold(o, tensor);
+    if (tensor == Py_None) {
+      o->program->outputs.emplace_back();
+    } else {
+      Tensor* t = value_of(tensor);
+      if (!t->is_contiguous() || t->offset) raise(ErrorKind::Argument, "program: a result must be contiguous");
+      o->program->outputs.push_back(port_of(*t));
+    }
+    Py_RETURN_NONE;
+  });
+}
+
+// constant(value, tensor): it is where the tensor is when the program is called
+PyObject* add_constant(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *where, *tensor;
+    if (!PyArg_ParseTuple(args, "OO", &where, &tensor)) throw PythonError();
+    ProgramObject* o = program_of(self);
+    hold(o, where);
+    hold(o, tensor);
+    Tensor* t = value_of(where);
+    if (!is_tensor(tensor)) raise(ErrorKind::Argument, "program: a constant must be a Tensor");
+    o->constants->emplace_back(t->storage, ref_of(tensor));
+    Py_RETURN_NONE;
+  });
+}
+
+// arena(bytes, ((value, offset), ...))
+PyObject* set_arena(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    long long bytes;
+    PyObject* pairs;
+    if (!PyArg_ParseTuple(args, "LO!", &bytes, &PyTuple_Type, &pairs)) throw PythonError();
+    ProgramObject* o = program_of(self);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(pairs); ++i) {
+      PyObject* tensor;
+      long long offset;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(pairs, i), "OL", &tensor, &offset)) throw PythonError();
+      Tensor* t = value_of(tensor);
+      if (offset < 0 || offset + int64_t(t->storage->bytes) > bytes)
+        raise(ErrorKind::Value, "program: " + describe(*t) + " at " + std::to_string(offset) + " is not inside of an arena of " +
+                                    std::to_string(bytes) + " bytes");
+      o->program->in_arena.emplace_back(t->storage, offset);
+    }
+    o->program->arena_bytes = bytes;
+    Py_RETURN_NONE;
+  });
+}
+
+// names(operators, lines): of the nodes
+PyObject* set_names(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *names, *lines;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyTuple_Type, &names, &PyTuple_Type, &lines)) throw PythonError();
+    Program& p = *program_of(self)->program;
+    const auto take = [](PyObject* tuple, std::vector<std::string>& to) {
+      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+        const char* word = PyUnicode_AsUTF8(PyTuple_GET_ITEM(tuple, i));
+        if (!word) throw PythonError();
+        to.emplace_back(word);
+      }
+    };
+    take(names, p.names);
+    take(lines, p.lines);
+    Py_RETURN_NONE;
+  });
+}
+
+// operator(node, seconds, operator, positional, names of the last ones or None, results)
+PyObject* add_operator(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node;
+    double seconds;
+    PyObject *op, *arguments, *names, *results;
+    if (!PyArg_ParseTuple(args, "idO!O!OO!", &node, &seconds, operator_type, &op, &PyTuple_Type, &arguments, &names,
+                          &PyTuple_Type, &results))
+      throw PythonError();
+    ProgramObject* o = program_of(self);
+    auto step = std::make_unique<OperatorStep>();
+    step->op = &operator_of(op);
+    if (step->op->kind == OpKind::Composite || step->op->kind == OpKind::Inplace)
+      raise(ErrorKind::Argument, "program: " + step->op->name + " has no node of its own");
+    Slots slots(step->op->params.size());
+    const Py_ssize_t named = names == Py_None ? 0 : PyTuple_GET_SIZE(names);
+    bind(*step->op, PySequence_Fast_ITEMS(arguments), PyTuple_GET_SIZE(arguments) - named, names == Py_None ? nullptr : names,
+         slots);
+    for (int i = 0; i < slots.count; ++i) {
+      hold(o, slots.items[i]);
+      step->slots.push_back(slots.items[i]);
+    }
+    hold(o, op);
+    step->results = values_of(o, results);
+    for (Tensor* t : step->results)
+      if (!t) raise(ErrorKind::Argument, "program: an operator's results must be values");
+    step->skip.resize(step->results.size());
+    step->python = true;
+    add_step(o, std::move(step), node, seconds);
+    Py_RETURN_NONE;
+  });
+}
+
+// python(node, function, results)
+PyObject* add_python(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node;
+    PyObject *function, *results;
+    if (!PyArg_ParseTuple(args, "iOO!", &node, &function, &PyTuple_Type, &results)) throw PythonError();
+    ProgramObject* o = program_of(self);
+    auto step = std::make_unique<PythonStep>();
+    hold(o, function);
+    step->function = function;
+    step->results = values_of(o, results);
+    step->python = true;
+    add_step(o, std::move(step), node, 0);
+    Py_RETURN_NONE;
+  });
+}
+
+// copy(node, seconds, to, from)
+PyObject* add_copy(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node;
+    double seconds;
+    PyObject *to, *from;
+    if (!PyArg_ParseTuple(args, "idOO", &node, &seconds, &to, &from)) throw PythonError();
+    ProgramObject* o = program_of(self);
+    Tensor *target = value_of(to), *source = value_of(from);
+    if (!(target->sizes == source->sizes))
+      raise(ErrorKind::Shape, "program: a copy from " + describe(*source) + " to " + describe(*target));
+    hold(o, to);
+    hold(o, from);
+    if (target->numel) add_step(o, std::make_unique<CopyStep>(*target, *source), node, seconds);
+    Py_RETURN_NONE;
+  });
+}
+
+// ---- control flow. An inner program is (program, arena value or None, inputs, outputs).
+
+void check_inner(const Program& p, size_t inputs, size_t outputs) {
+  if (p.inputs.size() != inputs || p.outputs.size() != outputs)
+    raise(ErrorKind::Argument, "program: inner program " + p.name + " takes " + std::to_string(p.inputs.size()) + " and gives " +
+                                   std::to_string(p.outputs.size()) + ", is used with " + std::to_string(inputs) + " and " +
+                                   std::to_string(outputs));
+}
+
+Program* inner_program(ProgramObject* self, PyObject* o) {
+  ProgramObject* inner = program_of(o);
+  hold(self, o);
+  for (auto& constant : *inner->constants) self->constants->push_back(constant);
+  return inner->program;
+}
+
+Inner inner_of(ProgramObject* self, PyObject* described) {
+  PyObject *program, *arena, *inputs, *outputs;
+  if (!PyArg_ParseTuple(described, "OOO!O!", &program, &arena, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs)) throw PythonError();
+  Inner inner;
+  inner.program = Ref<Program>(inner_program(self, program));
+  inner.arena = place_from(self, arena);
+  inner.inputs = places_of(self, inputs);
+  inner.outputs = places_of(self, outputs);
+  check_inner(*inner.program, inner.inputs.size(), inner.outputs.size());
+  return inner;
+}
+
+// call(node, inner)
+PyObject* add_call(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node;
+    PyObject* inner;
+    if (!PyArg_ParseTuple(args, "iO!", &node, &PyTuple_Type, &inner)) throw PythonError();
+    ProgramObject* o = program_of(self);
+    auto step = std::make_unique<CallStep>();
+    step->inner = inner_of(o, inner);
+    step->python = step->inner.program->python;
+    const double seconds = step->inner.program->seconds;
+    add_step(o, std::move(step), node, seconds);
+    Py_RETURN_NONE;
+  });
+}
+
+// switch(node, index, inners): an index that is a bool chooses the first of two
+PyObject* add_switch(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node;
+    PyObject *index, *inners;
+    if (!PyArg_ParseTuple(args, "iOO!", &node, &index, &PyTuple_Type, &inners)) throw PythonError();
+    ProgramObject* o = program_of(self);
+    auto step = std::make_unique<SwitchStep>();
+    step->index = place_from(o, index);
+    step->is_bool = tensor_of(index)->dtype == DType::Bool;
+    double seconds = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(inners); ++i) {
+      step->branches.push_back(inner_of(o, PyTuple_GET_ITEM(inners, i)));
+      step->python = step->python || step->branches.back().program->python;
+      seconds = std::max(seconds, step->branches.back().program->seconds);
+    }
+    if (step->branches.empty() || (step->is_bool && step->branches.size() != 2))
+      raise(ErrorKind::Argument, "program: a switch over no branches, or a bool over other than two");
+    add_step(o, std::move(step), node, seconds);
+    Py_RETURN_NONE;
+  });
+}
+
+// ((first, last, other), ...)
+std::vector<Carried> state_of(ProgramObject* self, PyObject* tuple) {
+  std::vector<Carried> state;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    std::vector<Tensor*> three = values_of(self, PyTuple_GET_ITEM(tuple, i));
+    if (three.size() != 3) raise(ErrorKind::Argument, "program: a state has three places");
+    for (Tensor* t : three)
+      if (!t->is_contiguous() || bytes_of(*t) != bytes_of(*three[0])) raise(ErrorKind::Argument, "program: a state must be contiguous");
+    state.push_back({place_of(*three[0]), place_of(*three[1]), place_of(*three[2]), bytes_of(*three[0])});
+  }
+  return state;
+}
+
+// while_loop(node, test, test arena, verdict, body, body arena, state, captured, rows, limit); rows: bytes of each stacked
+// row. Returns its number, for `stacked`.
+PyObject* add_while(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node;
+    PyObject *test, *test_arena, *verdict, *body, *body_arena, *state, *captured, *rows;
+    long long limit;
+    if (!PyArg_ParseTuple(args, "iOOOOOO!O!O!L", &node, &test, &test_arena, &verdict, &body, &body_arena, &PyTuple_Type, &state,
+                          &PyTuple_Type, &captured, &PyTuple_Type, &rows, &limit))
+      throw PythonError();
+    ProgramObject* o = program_of(self);
+    auto step = std::make_unique<WhileStep>();
+    step->test = Ref<Program>(inner_program(o, test));
+    step->body = Ref<Program>(inner_program(o, body));
+    step->test_arena = place_from(o, test_arena);
+    step->body_arena = place_from(o, body_arena);
+    step->verdict = place_from(o, verdict);
+    step->state = state_of(o, state);
+    step->captured = places_of(o, captured);
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(rows); ++i) {
+      step->stacked.emplace_back();
+      step->stacked.back().bytes = PyLong_AsSize_t(PyTuple_GET_ITEM(rows, i));
+    }
+    if (PyErr_Occurred()) throw PythonError();
+    step->limit = limit;
+    const size_t inputs = step->state.size() + step->captured.size();
+    check_inner(*step->test, inputs, 1);
+    check_inner(*step->body, inputs, step->state.size() + step->stacked.size());
+    step->python = step->test->python || step->body->python;
+    constexpr double kTurns = 16;  // a guess
+    const double seconds = kTurns * (step->test->seconds + step->body->seconds);
+    add_step(o, std::move(step), node, seconds);
+    return PyLong_FromSize_t(o->program->steps.size() - 1);
+  });
+}
+
+// scan(node, body, arena, state, slices, captured, stacked results, length, reverse)
+PyObject* add_scan(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node, reverse;
+    PyObject *body, *arena, *state, *slices, *captured, *stacked;
+    long long length;
+    if (!PyArg_ParseTuple(args, "iOOO!O!O!O!Lp", &node, &body, &arena, &PyTuple_Type, &state, &PyTuple_Type, &slices, &PyTuple_Type,
+                          &captured, &PyTuple_Type, &stacked, &length, &reverse))
+      throw PythonError();
+    ProgramObject* o = program_of(self);
+    auto step = std::make_unique<ScanStep>();
+    step->body = Ref<Program>(inner_program(o, body));
+    step->arena = place_from(o, arena);
+    step->state = state_of(o, state);
+    for (Tensor* t : values_of(o, slices)) {
+      if (t->ndim() == 0 || t->sizes[0] != length) raise(ErrorKind::Shape, "program: a slice of " + describe(*t));
+      step->slices.push_back({place_of(*t), t->strides[0] * item_size(t->dtype)});
+    }
+    step->captured = places_of(o, captured);
+    for (Tensor* t : values_of(o, stacked)) {
+      if (t->ndim() == 0 || t->sizes[0] != length || !t->is_contiguous())
+        raise(ErrorKind::Shape, "program: rows stacked into " + describe(*t));
+      Stacked& s = step->stacked.emplace_back();
+      s.bytes = length ? bytes_of(*t) / static_cast<size_t>(length) : 0;
+      s.whole = place_of(*t);
+    }
+    step->length = length;
+    step->reverse = reverse;
+    check_inner(*step->body, step->state.size() + step->slices.size() + step->captured.size(),
+                step->state.size() + step->stacked.size());
+    step->python = step->body->python;
+    const double seconds = double(length) * step->body->seconds;
+    add_step(o, std::move(step), node, seconds);
+    Py_RETURN_NONE;
+  });
+}
+
+// stacked(number, which, dtype, sizes of a row): what a while loop stacked in its last run, which it then forgets
+PyObject* take_stacked(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    Py_ssize_t number, which;
+    PyObject *dtype, *sizes;
+    if (!PyArg_ParseTuple(args, "nnOO", &number, &which, &dtype, &sizes)) throw PythonError();
+    Program& p = *program_of(self)->program;
+    auto* loop = number >= 0 && size_t(number) < p.steps.size() ? dynamic_cast<WhileStep*>(p.steps[size_t(number)].get()) : nullptr;
+    if (!loop || which < 0 || size_t(which) >= loop->stacked.size()) raise(ErrorKind::Argument, "program: no such rows");
+    Stacked& s = loop->stacked[size_t(which)];
+    Dims whole = dims_from(sizes, "program: sizes");
+    whole.insert(0, s.turns);
+    DType type = dtype_from(dtype, "program");
+    Ref<Tensor> t = make<Tensor>();
+    t->dtype = type;
+    t->numel = checked_numel(whole, type, "program");
+    t->strides = contiguous_strides(whole);
+    t->sizes = whole;
+    const size_t bytes = static_cast<size_t>(t->numel) * item_size(type);
+    t->storage = s.grown && s.grown->bytes >= bytes ? std::move(s.grown) : Storage::allocate(bytes);
+    s.grown = nullptr;
+    return wrap(std::move(t));
+  });
+}
+
+// ---- running
+
+struct Running {
+  ProgramObject* self;
+  bool grad = modes.grad, traced = tracing;
+  explicit Running(ProgramObject* o) : self(o) {
+    o->busy = true;
+    modes.grad = false;
+    tracing = false;
+  }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  ~Running() {
+    self->busy = false;
+    modes.grad = grad;
+    tracing = traced;
+  }
+};
+
+bool fits(const Port& port, PyObject* o) {
+  if (!is_tensor(o)) return false;
+  const Tensor& t = *tensor_of(o);
+  return t.storage && t.dtype == port.dtype && t.sizes == port.sizes && t.strides == port.strides;
+}
+
+// The exception that is set, with the line of the node that failed.
+void tell_line() {
+  const Failure from = std::exchange(failure, Failure{});
+  if (!from.program || from.node < 0 || size_t(from.node) >= from.program->lines.size()) return;
+  const std::string& line = from.program->lines[size_t(from.node)];
+  PyObject *type, *raised, *trace;
+  PyErr_Fetch(&type, &raised, &trace);
+  PyErr_NormalizeException(&type, &raised, &trace);
+  if (trace) PyException_SetTraceback(raised, trace);
+  try {
+    Object module = Object::own(PyImport_ImportModule("thixo.errors"));
+    Object at_line = Object::own(PyObject_GetAttrString(module.get(), "at_line"));
+    if (!line.empty()) Object::own(call_python_as(at_line.get(), "Os", raised, line.c_str()));
+  } catch (const PythonError&) {
+    PyErr_Clear();
+  }
+  PyErr_Restore(type, raised, trace);
+}
+
+constexpr unsigned char kPoison = 0xff;  // of which a NaN is made
+
+PyObject* run(ProgramObject* self, PyObject* const* args) {
+  Program& p = *self->program;
+  Running running(self);
+  SmallVector<Ref<Storage>, 8> held;  // others may give the tensors other memory meanwhile
+  SmallVector<Ref<Storage>, 4> made;
+  for (size_t i = 0; i < p.inputs.size(); ++i) {
+    const Tensor& t = *tensor_of(args[i]);
+    p.inputs[i].storage->data = t.data();
+    held.push_back(t.storage);
+  }
+  for (auto& [where, tensor] : *self->constants) {
+    where->data = tensor->data();
+    held.push_back(tensor->storage);
+  }
+  Ref<Storage> arena;
+  if (p.arena_bytes) {
+    arena = Storage::allocate(static_cast<size_t>(p.arena_bytes));
+    if (self->poisoned) std::memset(arena->data, kPoison, static_cast<size_t>(p.arena_bytes));
+    p.settle(arena->data);
+  }
+  for (Port& port : p.outputs) {
+    made.push_back(port.storage ? Storage::allocate(port.bytes) : Ref<Storage>());
+    if (port.storage) port.storage->data = made.back()->data;
+  }
+  failure = {};
+  {
+    Unlocked free(!p.python && p.seconds >= kLongStep);
+    p.run();
+  }
+  if (self->poisoned && arena) {
+    int64_t end = p.arena_bytes;
+    while (end && static_cast<unsigned char>(arena->data[end - 1]) == kPoison) --end;
+    self->high_water = end;
+  }
+  Object results = Object::own(PyList_New(Py_ssize_t(p.outputs.size())));
+  for (size_t i = 0; i < p.outputs.size(); ++i) {
+    const Port& port = p.outputs[i];
+    if (!port.storage) {
+      PyList_SET_ITEM(results.get(), Py_ssize_t(i), Py_NewRef(Py_None));
+      continue;
+    }
+    Ref<Tensor> t = make<Tensor>();
+    t->storage = std::move(made[i]);
+    t->dtype = port.dtype;
+    t->numel = static_cast<int64_t>(port.bytes) / item_size(port.dtype);
+    t->sizes = port.sizes;
+    t->strides = port.strides;
+    PyList_SET_ITEM(results.get(), Py_ssize_t(i), wrap(std::move(t)));
+  }
+  if (self->finisher) return call_python_with(self->finisher, results.get());
+  return results.give();
+}
+
+PyObject* program_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  auto* self = reinterpret_cast<ProgramObject*>(object);
+  const size_t count = size_t(PyVectorcall_NARGS(nargsf));
+  Program& p = *self->program;
+  bool usable = !self->busy && count == p.inputs.size() && !(kwnames && PyTuple_GET_SIZE(kwnames));
+  for (size_t i = 0; usable && i < count; ++i) usable = fits(p.inputs[i], args[i]);
+  if (usable) {
+    PyObject* result = guarded([&]() -> PyObject* { return run(self, args); });
+    if (!result) {
+      PyObject *type, *raised, *trace;
+      if (self->finisher) {
+        PyErr_Fetch(&type, &raised, &trace);
+        Py_XDECREF(call_python_with(self->finisher, Py_None));
+        PyErr_Restore(type, raised, trace);
+      }
+      tell_line();
+    }
+    return result;
+  }
+  return guarded([&]() -> PyObject* {
+    if (!self->fallback) raise(ErrorKind::Argument, "program " + p.name + ": these inputs are not what it was made for");
+    return call_python(self->fallback, args, count, kwnames);
+  });
+}
+
+// run(inputs): a sequence, or None in place of results where it was made for others or runs already
+PyObject* try_run(PyObject* object, PyObject* inputs) {
+  return guarded([&]() -> PyObject* {
+    auto* self = reinterpret_cast<ProgramObject*>(object);
+    if (!PyTuple_Check(inputs) && !PyList_Check(inputs)) raise(ErrorKind::Argument, "program: inputs must be a list");
+    Object kept = PyList_Check(inputs) ? Object::own(PyList_AsTuple(inputs)) : Object::borrow(inputs);
+    Program& p = *self->program;
+    if (self->busy || size_t(PyTuple_GET_SIZE(kept.get())) != p.inputs.size()) Py_RETURN_NONE;
+    PyObject** args = PySequence_Fast_ITEMS(kept.get());
+    for (size_t i = 0; i < p.inputs.size(); ++i)
+      if (!fits(p.inputs[i], args[i])) Py_RETURN_NONE;
+    return program_call(object, args, p.inputs.size(), nullptr);
+  });
+}
+
+void* unlock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
+void lock(void* state) {
+  entering_python([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); });
+}
+void check() {
+  PyGILState_STATE state = PyGILState_Ensure();
+  const bool stop = PyErr_CheckSignals() < 0;
+  PyGILState_Release(state);
+  if (stop) throw PythonError();
+}
+
+// ---- the type
+
+int program_traverse(PyObject* self, visitproc visit, void* arg) {
+  auto* o = reinterpret_cast<ProgramObject*>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(o->keep);
+  Py_VISIT(o->fallback);
+  Py_VISIT(o->finisher);
+  return 0;
+}
+int program_clear(PyObject* self) {
+  auto* o = reinterpret_cast<ProgramObject*>(self);
+  if (o->program) o->program->steps.clear();  // they point to what goes now
+  Py_CLEAR(o->keep);
+  Py_CLEAR(o->fallback);
+  Py_CLEAR(o->finisher);
+  return 0;
+}
+void program_dealloc(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  auto* o = reinterpret_cast<ProgramObject*>(self);
+  program_clear(self);
+  delete o->constants;
+  if (o->program) release(o->program);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyObject* program_repr(PyObject* self) {
+  const Program& p = *reinterpret_cast<ProgramObject*>(self)->program;
+  return PyUnicode_FromFormat("<program %s: %zd steps, arena of %lld bytes>", p.name.c_str(), Py_ssize_t(p.steps.size()),
+                              static_cast<long long>(p.arena_bytes));
+}
+PyObject* get_steps(PyObject* self, void*) {
+  return PyLong_FromSize_t(reinterpret_cast<ProgramObject*>(self)->program->steps.size());
+}
+PyObject* get_arena(PyObject* self, void*) {
+  return PyLong_FromLongLong(reinterpret_cast<ProgramObject*>(self)->program->arena_bytes);
+}
+PyObject* get_python(PyObject* self, void*) {
+  return PyBool_FromLong(reinterpret_cast<ProgramObject*>(self)->program->python);
+}
+PyObject* get_seconds(PyObject* self, void*) {
+  return PyFloat_FromDouble(reinterpret_cast<ProgramObject*>(self)->program->seconds);
+}
+
+PyGetSetDef program_getset[] = {
+    {"steps", get_steps, nullptr, "How many steps it has.", nullptr},
+    {"arena_bytes", get_arena, nullptr, "Bytes of its arena.", nullptr},
+    {"python", get_python, nullptr, "Whether some step needs the interpreter.", nullptr},
+    {"seconds", get_seconds, nullptr, "How long it may take: a guess.", nullptr},
+    {}};
+PyMemberDef program_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(ProgramObject, vectorcall), READONLY, nullptr},
+    {"fallback", T_OBJECT, offsetof(ProgramObject, fallback), 0, "Called with inputs that it was not made for."},
+    {"finisher", T_OBJECT, offsetof(ProgramObject, finisher), 0, "Called with the results; with None after an error."},
+    {"poisoned", T_BOOL, offsetof(ProgramObject, poisoned), 0, "Whether the arena is filled with NaNs before a run."},
+    {"high_water", T_LONGLONG, offsetof(ProgramObject, high_water), READONLY, "Where the used part of a poisoned arena ended."},
+    {}};
+PyMethodDef program_methods[] = {
+    {"value", value, METH_VARARGS | METH_STATIC, "value(dtype, sizes, strides): a tensor without memory, for steps."},
+    {"input", add_input, METH_O, nullptr},
+    {"output", add_output, METH_O, nullptr},
+    {"constant", add_constant, METH_VARARGS, nullptr},
+    {"arena", set_arena, METH_VARARGS, nullptr},
+    {"names", set_names, METH_VARARGS, nullptr},
+    {"operator", add_operator, METH_VARARGS, nullptr},
+    {"call_python", add_python, METH_VARARGS, nullptr},
+    {"copy", add_copy, METH_VARARGS, nullptr},
+    {"call", add_call, METH_VARARGS, nullptr},
+    {"switch", add_switch, METH_VARARGS, nullptr},
+    {"while_loop", add_while, METH_VARARGS, nullptr},
+    {"scan", add_scan, METH_VARARGS, nullptr},
+    {"stacked", take_stacked, METH_VARARGS, nullptr},
+    {"run", try_run, METH_O, "run(inputs): the results; None if it was made for other inputs or runs already."},
+    {}};
+
+PyObject* program_make(PyTypeObject* type, PyObject* args, PyObject* kw) {
+  PyObject* made = program_new(type, args, kw);
+  if (made) reinterpret_cast<ProgramObject*>(made)->vectorcall = program_call;
+  return made;
+}
+
+PyType_Slot program_slots[] = {{Py_tp_new, (void*)program_make},
+                               {Py_tp_dealloc, (void*)program_dealloc},
+                               {Py_tp_traverse, (void*)program_traverse},
+                               {Py_tp_clear, (void*)program_clear},
+                               {Py_tp_call, (void*)PyVectorcall_Call},
+                               {Py_tp_repr, (void*)program_repr},
+                               {Py_tp_getset, program_getset},
+                               {Py_tp_members, program_members},
+                               {Py_tp_methods, program_methods},
+                               {}};
+PyType_Spec program_spec = {"thixo._core.Program", sizeof(ProgramObject), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+                            program_slots};
+
+}  // namespace
+
+int add_programs(PyObject* module) {
+  host = {unlock, lock, check};
+  program_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &program_spec, nullptr));
+  if (!program_type) return -1;
+  return PyModule_AddObjectRef(module, "Program", reinterpret_cast<PyObject*>(program_type));
+}
+
+}  // namespace thixo

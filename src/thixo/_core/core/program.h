@@ -1,0 +1,112 @@
+// Programs: a graph bound to sizes, as steps that were prepared once and memory that was planned once.
+//
+// A value's memory is a Storage that the program owns and points to where the bytes are in this call: an input of the
+// caller, a new result, or a place in the arena. Steps keep storages and offsets, so that a call patches a few pointers
+// and runs. A program is one call's at a time; who wants two at once has two programs.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tensor.h"
+
+namespace thixo {
+
+// Bytes that move from call to call.
+struct Place {
+  Storage* storage = nullptr;  // kept alive by the program
+  int64_t offset = 0;          // bytes
+  char* at() const { return storage->data + offset; }
+};
+inline Place place_of(const Tensor& t) { return {t.storage.get(), t.offset * item_size(t.dtype)}; }
+
+// One thing to do.
+struct Step {
+  int node = -1;         // of the graph, for messages
+  bool python = false;   // it needs the interpreter's lock
+  double seconds = 0;    // a guess
+  Step() = default;
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+  virtual ~Step() = default;
+  virtual void run() = 0;
+};
+
+// What the host program does around native work: gives up its lock, looks whether the user wants to stop.
+struct Host {
+  void* (*unlock)() = nullptr;
+  void (*lock)(void*) = nullptr;
+  void (*check)() = nullptr;  // throws where the user interrupts; called with the lock held
+};
+extern Host host;
+
+// Without the lock, if `go`.
+struct Unlocked {
+  void* state;
+  explicit Unlocked(bool go) : state(go && host.unlock ? host.unlock() : nullptr) {}
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+  ~Unlocked() {
+    if (state) host.lock(state);
+  }
+};
+constexpr double kLongStep = 50e-6;  // seconds from which others may have the lock meanwhile
+
+struct Port {
+  Ref<Storage> storage;
+  DType dtype = DType::F32;
+  Dims sizes, strides;
+  size_t bytes = 0;
+};
+
+struct Program : Counted {
+  std::string name;
+  std::vector<Port> inputs, outputs;
+  std::vector<std::pair<Ref<Storage>, int64_t>> in_arena;  // with offsets
+  std::vector<Ref<Storage>> others;                        // constants, and what nobody reads
+  std::vector<std::unique_ptr<Step>> steps;
+  std::vector<std::string> names, lines;  // of the nodes: operator and line of the user's program, or ""
+  int64_t arena_bytes = 0;
+  double seconds = 0;    // all steps
+  bool python = false;   // some step needs the lock
+
+  // The arena begins here from now on.
+  void settle(char* arena);
+  // All steps; `failure` says of an exception whose it is.
+  void run();
+  char* arena = nullptr;
+};
+
+// Where the last exception of this thread came from: the innermost program and its node.
+struct Failure {
+  const Program* program = nullptr;
+  int node = -1;
+};
+extern thread_local Failure failure;
+
+// A program inside of another: its inputs and results are places of the outer one.
+struct Inner {
+  Ref<Program> program;
+  Place arena;  // without storage: it needs none
+  std::vector<Place> inputs, outputs;
+  void run() const;
+};
+
+// ---- results where they are to be
+
+// While one is there, the thread's next storages of these sizes are made at these places.
+struct Placing {
+  struct Wish {
+    size_t bytes;
+    char* at;
+    int skip;  // so many of this size come first
+  };
+  std::vector<Wish> wishes;
+  char* take(size_t bytes);  // null: anywhere
+};
+
+// A storage without memory of its own, for programs to point somewhere.
+Ref<Storage> pointed_storage(size_t bytes);
+bool is_pointed(const Storage& s);
+
+}  // namespace thixo

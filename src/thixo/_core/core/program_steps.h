@@ -1,0 +1,77 @@
+// The steps of programs that need no Python: kernels over planned memory, copies, products, control flow.
+#pragma once
+#include "gemm.h"
+#include "kernels.h"
+#include "program.h"
+#include "rows.h"
+
+namespace thixo {
+
+// to = from, of one shape; dtypes and strides may differ.
+struct CopyStep final : Step {
+  Place to, from;
+  DType to_dtype, from_dtype;
+  Dims sizes, to_strides, from_strides;  // in bytes
+  size_t plain = 0;                      // bytes, where both are alike and contiguous
+  CopyStep(const Tensor& to, const Tensor& from);
+  void run() override;
+};
+
+// ---- control flow
+
+struct CallStep final : Step {
+  Inner inner;
+  void run() override { inner.run(); }
+};
+
+// One of several: the last one where the index is none of them. A bool counts as "is it false".
+struct SwitchStep final : Step {
+  Place index;
+  bool is_bool = false;
+  std::vector<Inner> branches;
+  void run() override;
+};
+
+// A value that goes from turn to turn: where it begins, where it ends, and a second place for every other turn.
+struct Carried {
+  Place first, last, other;
+  size_t bytes = 0;
+};
+
+// Rows that are stacked along a new first axis, one for each turn.
+struct Stacked {
+  size_t bytes = 0;      // of a row
+  Place whole;           // of a scan: where all rows are
+  Ref<Storage> grown;    // of a while loop: as many as there were turns, and some room
+  int64_t turns = 0;
+};
+
+struct WhileStep final : Step {
+  Ref<Program> test, body;
+  Place test_arena, body_arena, verdict;
+  std::vector<Carried> state;
+  std::vector<Place> captured;
+  std::vector<Stacked> stacked;
+  int64_t limit = -1;
+  int64_t turns = 0;  // of the last run
+  void run() override;
+};
+
+struct Slice {
+  Place from;
+  int64_t stride = 0;  // bytes
+};
+
+struct ScanStep final : Step {
+  Ref<Program> body;
+  Place arena;
+  std::vector<Carried> state;
+  std::vector<Slice> slices;
+  std::vector<Place> captured;
+  std::vector<Stacked> stacked;
+  int64_t length = 0;
+  bool reverse = false;
+  void run() override;
+};
+
+}  // namespace thixo

@@ -1,0 +1,124 @@
+"""The executor that sinks a whole graph into one native program.
+
+A program is made for the sizes and strides of the inputs that come, and kept: the next call with such inputs enters
+native code once. `Sunk.bind` gives that program itself, for callers to whom a microsecond matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from typing import Any
+
+from thixo import _core
+from thixo.graph.interpret import Interpreter
+from thixo.graph.ir import Graph, Value
+from thixo.runtime.base import Executor, inner_values
+from thixo.runtime.program import Binding, Context
+
+KEPT = 16  # programs of one graph, those that were used last
+KEPT_INNER = 16  # sets of inner values that were asked for
+
+
+class Sunk(Executor):
+    """One native program for each kind of inputs.
+
+    >>> from thixo.graph import parse
+    >>> graph = parse("graph f(x: f32[n]) {\\n  y: f32[n] = mul(x, x)\\n  return y\\n}")
+    >>> Sunk(graph)([tx.tensor([1.0, 2.0, 3.0])])
+    [tensor([1., 4., 9.])]
+    """
+
+    name = "sunk"
+
+    def __init__(self, graph: Graph, *, poisoned: bool = False, **options: Any) -> None:
+        super().__init__(graph, **options)
+        self._poisoned = poisoned
+        self._programs: list[Any] = []  # used last, first
+        self._inside: dict[
+            int, Sunk
+        ] = {}  # of graphs in nodes that meet sizes which the data decide
+        self._wider: dict[tuple[Value, ...], Sunk] = {}
+
+    def __call__(self, inputs: Sequence[Any]) -> list[Any]:
+        """Run it."""
+        for program in self._programs:
+            results = program.run(inputs)
+            if results is not None:
+                return results
+        return self._first(inputs)
+
+    def bind(self, inputs: Sequence[Any]) -> Any:
+        """A callable for inputs like these, one argument each; others are served too, not as fast.
+
+        >>> from thixo.graph import parse
+        >>> graph = parse("graph f(x: f32[n]) {\\n  y: f32[n] = neg(x)\\n  return y\\n}")
+        >>> Sunk(graph).bind([tx.ones(2)])(tx.tensor([1.0, -2.0]))
+        [tensor([-1.,  2.])]
+        """
+        return self._make(self._checked(inputs))
+
+    def inner(self, values: Sequence[Value | str], inputs: Sequence[Any]) -> list[Any]:
+        """Run it and give inner values too."""
+        key = tuple(inner_values(self.graph, values))
+        wider = self._wider.get(key)
+        if wider is None:
+            graph = copy(self.graph)
+            graph.outputs = [*graph.results(), *key]
+            graph.mutations = {}
+            wider = type(self)(graph, poisoned=self._poisoned)
+            if len(self._wider) >= KEPT_INNER:
+                self._wider.pop(next(iter(self._wider)))
+            self._wider[key] = wider
+        return wider(inputs)
+
+    @property
+    def programs(self) -> list[Any]:
+        """The native programs that were made so far and are kept."""
+        return list(self._programs)
+
+    # ---- inputs of a new kind
+
+    def _checked(self, inputs: Sequence[Any]) -> list[Any]:
+        """The inputs as tensors; errors say which of them is wrong."""
+        checker = Interpreter(self.graph, "eager")
+        checker.need_inputs(inputs)
+        given = [
+            checker.backend.input(x, v) for x, v in zip(inputs, self.graph.inputs, strict=True)
+        ]
+        checker._bind_inputs(dict(zip(self.graph.inputs, given, strict=True)))
+        return given
+
+    def _first(self, inputs: Sequence[Any]) -> list[Any]:
+        given = self._checked(inputs)
+        for program in self._programs:  # they may have been arrays
+            results = program.run(given)
+            if results is not None:
+                return results
+        program = self._make(given)
+        self._programs = [program, *self._programs[: KEPT - 1]]
+        results = program.run(given)
+        assert results is not None
+        return results
+
+    def _make(self, given: Sequence[Any]) -> Any:
+        enabled = _core.set_grad_enabled(False)
+        try:
+            program = Binding(self.graph, given, self._context()).program
+        finally:
+            _core.set_grad_enabled(enabled)
+        program.fallback = self._others
+        program.poisoned = self._poisoned
+        return program
+
+    def _context(self) -> Context:
+        return Context(self._run_inside)
+
+    def _others(self, *inputs: Any) -> list[Any]:
+        return self(inputs)
+
+    def _run_inside(self, graph: Graph, inputs: Sequence[Any]) -> list[Any]:
+        one = self._inside.get(id(graph))
+        if one is None:
+            one = self._inside[id(graph)] = type(self)(graph)
+        return one(inputs)
