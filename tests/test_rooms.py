@@ -48,6 +48,7 @@ ROOMS: list[tuple[str, ...]] = [
     ("graph",),
     ("autodiff",),
     ("passes",),
+    ("schedule",),
     ("codegen",),
     ("runtime",),
     ("capture",),
@@ -60,6 +61,7 @@ ROOMS: list[tuple[str, ...]] = [
 # Imports inside functions that lead to a later room: Tensor's methods are doors to rooms built on Tensor.
 DOORS = {
     ("codegen", "capture"): "the build compiles what operators and their gradient rules need",
+    ("graph", "schedule"): "graph.plan()",
     ("ops", "runtime"): "the core asks for kernels of operators",
     ("ops", "capture"): "the core asks for kernels of gradient rules",
     ("tensor", "autograd"): "x.backward(), hooks",

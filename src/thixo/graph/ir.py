@@ -14,7 +14,7 @@ graph f(x: f32[n, m]) {
 }
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from thixo.device import cpu, device
@@ -280,6 +280,25 @@ class Graph:
 
         verify(self)
         return self
+
+    def plan(self, sizes: Mapping[str, int] | None = None) -> Any:
+        """The order in which the nodes will run, the bytes of each and the peak; print it to see a table.
+
+        Without sizes, where the graph has symbolic ones, bytes are expressions of them.
+
+        >>> graph = tx.jit.trace(lambda x: (x.exp() * x).sum(), tx.ones(1000)).graph
+        >>> print(graph.plan({"n": 1000}))
+        plan of graph traced with n = 1000
+           node       group  bytes    offset  living
+        0  exp = exp         4,000         0   4,032
+        1  mul = mul                over exp   4,032
+        2  sum = sum             4    result   4,032
+        arena 4,032 bytes, peak of living values 4,032; inputs and constants 4,000, results 4
+        """
+        from thixo.schedule import schedule
+
+        found = schedule(self)
+        return found if sizes is None and found.symbols else found.bind(sizes)
 
     def copy(self) -> "Graph":
         """The same graph made of new nodes and values, inner graphs too; constants share their data."""

@@ -245,6 +245,7 @@ class FloorDivide(Pointwise):
     tensor([ 3, -4])
     """
 
+    total = False  # integers cannot be divided by 0
     signature = "floor_divide(input: operand, other: operand) -> y"
     dtypes = INTEGERS + FLOATS
     inplace = True
@@ -270,6 +271,7 @@ class TruncDivide(Pointwise):
     tensor([ 3, -3])
     """
 
+    total = False  # integers cannot be divided by 0
     signature = "trunc_divide(input: operand, other: operand) -> y"
     dtypes = INTEGERS + FLOATS
     method = False
@@ -305,6 +307,7 @@ class Remainder(Pointwise):
     tensor([1., 1.])
     """
 
+    total = False  # integers cannot be divided by 0
     signature = "remainder(input: operand, other: operand) -> y"
     dtypes = INTEGERS + FLOATS
     inplace = True
@@ -332,6 +335,7 @@ class Fmod(Pointwise):
     tensor([-1.,  1.])
     """
 
+    total = False  # integers cannot be divided by 0
     signature = "fmod(input, other: operand) -> y"
     dtypes = INTEGERS + FLOATS
     inplace = True

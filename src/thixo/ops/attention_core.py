@@ -4,6 +4,7 @@ Its native kernel keeps no matrix of scores; the gradient computes them again, b
 each query. The gradient of the gradient is written in public operators.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,7 @@ class Attention(Op):
     (tensor([[2., 2.]]), tensor([0.6931, 0.6931]))
     """
 
+    total = True
     signature = (
         "attention(query, key, value, attn_mask = None, is_causal: bool = False, "
         "scale: float = 1.0) -> (y, logsumexp)"
@@ -96,6 +98,12 @@ class Attention(Op):
     namespace = "nn.functional"
     dtypes = FLOATS
     nondifferentiable = ("logsumexp",)
+
+    def cost(results, query, key, value, *rest):
+        return (
+            2 * math.prod(query.shape) * key.shape[-2]
+            + 2 * math.prod(results[0].shape) * key.shape[-2]
+        )
 
     def infer(query, key, value, attn_mask, is_causal, scale):
         check("attention", query, key, value, attn_mask)
@@ -186,12 +194,16 @@ class AttentionBackward(Op):
             [1.]])
     """
 
+    total = True
     signature = (
         "attention_backward(grad, query, key, value, y = None, logsumexp = None, attn_mask = None, "
         "is_causal: bool = False, scale: float = 1.0) -> (g_query, g_key, g_value)"
     )
     namespace = "nn.functional"
     dtypes = FLOATS
+
+    def cost(results, grad, query, key, *rest):
+        return 2 * (3 * math.prod(query.shape) + 2 * math.prod(grad.shape)) * key.shape[-2]
 
     def infer(grad, query, key, value, y, logsumexp, attn_mask, is_causal, scale):
         check("attention_backward", query, key, value, attn_mask)

@@ -54,6 +54,8 @@ class Op:
     inplace: ClassVar[bool] = False  # make `name_` as well
     nondifferentiable: ClassVar[tuple[str, ...]] = ()  # results that carry no gradient
     random: ClassVar[bool] = False
+    total: ClassVar[bool] = False  # arguments of fitting types never make it fail
+    cost: ClassVar[Callable[..., int] | None] = None  # (results, *arguments) -> operations
     commutative: ClassVar[bool] = False
     version: ClassVar[int] = 1
 
@@ -81,6 +83,7 @@ class Pointwise(Op, abstract=True):
     result: ClassVar[str] = "same"  # same | float (integers become floats) | bool | real
     promotes: ClassVar[tuple[str, ...] | None] = None  # parameters that decide the dtype; all
     kind = "pointwise"
+    total = True
     required = ("scalar", "vjp", "reference", "samples")
 
 
@@ -95,6 +98,7 @@ class View(Op, abstract=True):
     geometry: ClassVar[Callable[..., Any]]
     is_part: ClassVar[bool] = False
     kind = "view"
+    total = True
     required = ("infer", "geometry", "vjp", "reference", "samples")
 
 

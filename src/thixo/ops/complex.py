@@ -128,6 +128,7 @@ class Angle(Op):
     tensor([1.5708, 3.1416])
     """
 
+    total = True
     signature = "angle(input) -> y"
 
     def infer(input):
@@ -181,6 +182,7 @@ class Complex(Op):
     tensor([1.+2.j])
     """
 
+    total = True
     signature = "complex(real, imag) -> y"
     dtypes = (float32, float64)
     method = False

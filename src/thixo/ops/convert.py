@@ -45,6 +45,7 @@ class Cast(Op):
     tensor([ 1, -2])
     """
 
+    total = True
     signature = "cast(input, dtype: dtype) -> y"
     method = False
 
@@ -87,6 +88,7 @@ class Clone(Op):
     tensor([1., 1.])
     """
 
+    total = True
     signature = "clone(input, *, memory_format: any? = None) -> y"
 
     def infer(input, memory_format=None):
@@ -136,6 +138,7 @@ class Copy(Op):
             [1., 2.]])
     """
 
+    total = True
     signature = "copy(input, src: operand, non_blocking: bool = False) -> y"
     inplace = True
     method = False
@@ -180,6 +183,7 @@ class Fill(Op):
     tensor([3., 3.])
     """
 
+    total = True
     signature = "fill(input, value: operand) -> y"
     inplace = True
 

@@ -5,6 +5,7 @@ one's gradients are the other two, to any order. The functions people call are i
 """
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -147,12 +148,16 @@ class Convolve(Op):
     tensor([[[2., 2.]]])
     """
 
+    total = True
     signature = (
         "convolve(input, weight, stride: ints, padding: ints, dilation: ints, groups: int, "
         "bias: tensor? = None) -> y"
     )
     namespace = "nn.functional"
     dtypes = DTYPES
+
+    def cost(results, input, weight, *window):
+        return 2 * math.prod(results[0].shape) * math.prod(weight.shape[1:])
 
     def infer(input, weight, stride, padding, dilation, groups, bias):
         axes = weight.ndim - 2
@@ -220,12 +225,16 @@ class ConvolveTransposed(Op):
     tensor([[[1., 2., 1.]]])
     """
 
+    total = True
     signature = (
         "convolve_transposed(input, weight, output_size: ints, stride: ints, padding: ints, "
         "dilation: ints, groups: int) -> y"
     )
     namespace = "nn.functional"
     dtypes = DTYPES
+
+    def cost(results, input, weight, *window):
+        return 2 * math.prod(input.shape) * math.prod(weight.shape[1:])
 
     def infer(input, weight, output_size, stride, padding, dilation, groups):
         op = "convolve_transposed"
@@ -288,12 +297,16 @@ class ConvolveWeight(Op):
     tensor([[[2., 2.]]])
     """
 
+    total = True
     signature = (
         "convolve_weight(input, output, kernel_size: ints, stride: ints, padding: ints, "
         "dilation: ints, groups: int) -> y"
     )
     namespace = "nn.functional"
     dtypes = DTYPES
+
+    def cost(results, input, output, *window):
+        return 2 * math.prod(output.shape) * math.prod(results[0].shape[1:])
 
     def infer(input, output, kernel_size, stride, padding, dilation, groups):
         op = "convolve_weight"

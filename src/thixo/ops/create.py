@@ -31,6 +31,7 @@ class Zeros(Creation):
             [0., 0., 0.]])
     """
 
+    total = True
     signature = (
         "zeros(size: ints..., *, dtype: dtype? = None, layout: any? = None, device: device? = None, "
         "requires_grad: bool = False, pin_memory: bool = False) -> y"
@@ -64,6 +65,7 @@ class Ones(Creation):
     tensor([1., 1.])
     """
 
+    total = True
     signature = (
         "ones(size: ints..., *, dtype: dtype? = None, layout: any? = None, device: device? = None, "
         "requires_grad: bool = False, pin_memory: bool = False) -> y"
@@ -135,6 +137,7 @@ class Full(Creation):
             [7, 7]])
     """
 
+    total = True
     signature = (
         "full(size: ints, fill_value: scalar, *, dtype: dtype? = None, layout: any? = None, "
         "device: device? = None, requires_grad: bool = False, pin_memory: bool = False) -> y"
@@ -180,6 +183,7 @@ class Eye(Creation):
             [0., 1.]])
     """
 
+    total = True
     signature = (
         "eye(n: int, m: int? = None, *, dtype: dtype? = None, layout: any? = None, "
         "device: device? = None, requires_grad: bool = False, pin_memory: bool = False) -> y"

@@ -58,6 +58,7 @@ class Amax(Op):
     tensor([5., 4.])
     """
 
+    total = True
     signature = "amax(input, dim: ints? = None, keepdim: bool = False) -> y"
     dtypes = REAL
 
@@ -98,6 +99,7 @@ class Amin(Op):
     tensor([1., 3.])
     """
 
+    total = True
     signature = "amin(input, dim: ints? = None, keepdim: bool = False) -> y"
     dtypes = REAL
 
@@ -192,6 +194,7 @@ class MaxDim(Op):
     tensor([1, 1])
     """
 
+    total = True
     signature = "max_dim(input, dim: int, keepdim: bool = False) -> (values, indices)"
     dtypes = REAL
     method = False
@@ -229,6 +232,7 @@ class MinDim(Op):
     tensor([0, 0])
     """
 
+    total = True
     signature = "min_dim(input, dim: int, keepdim: bool = False) -> (values, indices)"
     dtypes = REAL
     method = False
@@ -368,6 +372,7 @@ class Argmax(Op):
     tensor([1, 0])
     """
 
+    total = True
     signature = "argmax(input, dim: int? = None, keepdim: bool = False) -> y"
     dtypes = INTEGERS + FLOATS
     vjp = None
@@ -403,6 +408,7 @@ class Argmin(Op):
     tensor([0, 1])
     """
 
+    total = True
     signature = "argmin(input, dim: int? = None, keepdim: bool = False) -> y"
     dtypes = INTEGERS + FLOATS
     vjp = None

@@ -36,6 +36,7 @@ class Cat(Op):
     tensor([1, 2, 3])
     """
 
+    total = True
     signature = "cat(tensors: tensors, dim: int = 0) -> y"
     aliases = ("concat", "concatenate")
 

@@ -66,6 +66,7 @@ class VectorNorm(Op):
     tensor(5.)
     """
 
+    total = True
     signature = (
         "vector_norm(input, ord: float = 2, dim: ints? = None, keepdim: bool = False, *, "
         "dtype: dtype? = None) -> norm"

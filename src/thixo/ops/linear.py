@@ -1,5 +1,7 @@
 """Linear maps of features, with their bias."""
 
+import math
+
 import numpy as np
 
 from thixo.dtype import ALL, COMPLEX, FLOATS, INTEGERS
@@ -18,9 +20,13 @@ class Linear(Op):
     tensor([11.5000])
     """
 
+    total = True
     signature = "linear(input, weight, bias = None) -> y"
     namespace = "nn.functional"
     dtypes = FLOATS + COMPLEX + INTEGERS
+
+    def cost(results, input, weight, bias):
+        return 2 * math.prod(results[0].shape) * weight.shape[-1]
 
     def infer(input, weight, bias):
         if weight.ndim not in (1, 2) or input.ndim == 0:

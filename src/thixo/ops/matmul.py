@@ -1,5 +1,7 @@
 """Products of matrices and vectors. `matmul` is the primitive; the others are names for its cases."""
 
+import math
+
 import numpy as np
 
 from thixo.dtype import COMPLEX, FLOATS, INTEGERS
@@ -32,9 +34,13 @@ class Matmul(Op):
     tensor([3., 7.])
     """
 
+    total = True
     signature = "matmul(input, other) -> y"
     dtypes = NUMBERS
     aliases = ("linalg.matmul",)
+
+    def cost(results, input, other):
+        return 2 * math.prod(results[0].shape) * input.shape[-1]
 
     def infer(input, other):
         for name, x in (("input", input), ("other", other)):

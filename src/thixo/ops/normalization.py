@@ -27,6 +27,7 @@ class Standardize(Op):
     tensor([-1.,  1.])
     """
 
+    total = True
     signature = "standardize(input, dim: ints, eps: float = 1e-5) -> (y, mean, var)"
     namespace = "nn.functional"
     dtypes = FLOATS

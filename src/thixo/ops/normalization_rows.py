@@ -60,6 +60,7 @@ class ScaledStandardize(Op):
     tensor([-2.,  2.])
     """
 
+    total = True
     signature = (
         "scaled_standardize(input, weight: tensor?, bias: tensor?, dim: ints, eps: float = 1e-5) "
         "-> (y, mean, rstd, var)"
@@ -176,6 +177,7 @@ class StandardizeGradients(Op):
     standardize_gradients(y=tensor([0., 0.]), slope=tensor([2.]), total=tensor([4.]))
     """
 
+    total = True
     signature = (
         "standardize_gradients(grad, input, mean: tensor?, rstd: tensor?, weight: tensor?, dim: ints, "
         "by_row: bool, eps: float) -> (y, slope, total)"

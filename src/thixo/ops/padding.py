@@ -30,6 +30,7 @@ class ConstantPadNd(Op):
     tensor([7, 1, 2, 7, 7])
     """
 
+    total = True
     signature = "constant_pad_nd(input, pad: ints, value: scalar = 0) -> y"
     method = False
 

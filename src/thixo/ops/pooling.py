@@ -78,6 +78,7 @@ class MaxPoolWithIndices(Op):
     max_pool_with_indices(values=tensor([[[3., 3.]]]), indices=tensor([[[1, 1]]]))
     """
 
+    total = True
     signature = (
         "max_pool_with_indices(input, kernel_size: ints, stride: ints, padding: ints, "
         "dilation: ints, ceil_mode: bool) -> (values, indices)"

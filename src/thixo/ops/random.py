@@ -64,6 +64,7 @@ class Rand(Creation):
     Size([2, 3])
     """
 
+    total = True
     signature = (
         "rand(size: ints..., *, generator: generator? = None, dtype: dtype? = None, "
         "layout: any? = None, device: device? = None, requires_grad: bool = False, "
@@ -106,6 +107,7 @@ class Randn(Creation):
     Size([2, 3])
     """
 
+    total = True
     signature = (
         "randn(size: ints..., *, generator: generator? = None, dtype: dtype? = None, "
         "layout: any? = None, device: device? = None, requires_grad: bool = False, "

@@ -23,6 +23,7 @@ class Flip(Op):
             [4, 3]])
     """
 
+    total = True
     signature = "flip(input, dims: ints...) -> y"
 
     def infer(input, dims):
@@ -120,6 +121,7 @@ class Roll(Op):
     tensor([4, 1, 2, 3])
     """
 
+    total = True
     signature = "roll(input, shifts: ints, dims: ints? = None) -> y"
 
     def infer(input, shifts, dims=None):

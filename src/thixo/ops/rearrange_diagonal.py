@@ -29,6 +29,7 @@ class Tril(Op):
             [1., 1.]])
     """
 
+    total = True
     signature = "tril(input, diagonal: int = 0) -> y"
     inplace = True
 
@@ -65,6 +66,7 @@ class Triu(Op):
             [0., 1.]])
     """
 
+    total = True
     signature = "triu(input, diagonal: int = 0) -> y"
     inplace = True
 

@@ -33,6 +33,7 @@ class LSTMLayer(Op):
     (Size([5, 2, 4]), tensor([0.0312, 0.0312, 0.0312, 0.0312]))
     """
 
+    total = True
     signature = (
         "lstm_layer(input, h, c, weight_ih, weight_hh, bias_ih = None, bias_hh = None, "
         "reverse: bool = False) -> (y, last_h, last_c, gates, cells)"
@@ -130,6 +131,7 @@ class LSTMLayerBackward(Op):
     Size([5, 2, 16])
     """
 
+    total = True
     signature = (
         "lstm_layer_backward(g_y, g_h, g_c, input, h, c, weight_ih, weight_hh, bias_ih = None, "
         "bias_hh = None, gates = None, cells = None, reverse: bool = False) "

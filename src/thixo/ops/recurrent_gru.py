@@ -34,6 +34,7 @@ class GRULayer(Op):
     (Size([5, 2, 4]), tensor([0.0312, 0.0312, 0.0312, 0.0312]))
     """
 
+    total = True
     signature = (
         "gru_layer(input, h, weight_ih, weight_hh, bias_ih = None, bias_hh = None, "
         "reverse: bool = False) -> (y, last_h, gates)"
@@ -119,6 +120,7 @@ class GRULayerBackward(Op):
     Size([5, 2, 12])
     """
 
+    total = True
     signature = (
         "gru_layer_backward(g_y, g_h, input, h, weight_ih, weight_hh, bias_ih = None, "
         "bias_hh = None, y = None, gates = None, reverse: bool = False) "

@@ -29,6 +29,7 @@ class RNNLayer(Op):
     tensor([2., 4., 6.])
     """
 
+    total = True
     signature = (
         "rnn_layer(input, h, weight_ih, weight_hh, bias_ih = None, bias_hh = None, "
         "relu: bool = False, reverse: bool = False) -> (y, last_h)"
@@ -101,6 +102,7 @@ class RNNLayerBackward(Op):
     tensor([4., 3., 2.])
     """
 
+    total = True
     signature = (
         "rnn_layer_backward(g_y, g_h, input, h, weight_ih, weight_hh, bias_ih = None, "
         "bias_hh = None, y = None, relu: bool = False, reverse: bool = False) "

@@ -37,6 +37,7 @@ class Sum(Op):
     tensor([4., 6.])
     """
 
+    total = True
     signature = "sum(input, dim: ints? = None, keepdim: bool = False, *, dtype: dtype? = None) -> y"
 
     def infer(input, dim, keepdim, dtype):
@@ -103,6 +104,7 @@ class Mean(Op):
     tensor([1.5000, 3.5000])
     """
 
+    total = True
     signature = (
         "mean(input, dim: ints? = None, keepdim: bool = False, *, dtype: dtype? = None) -> y"
     )
@@ -194,6 +196,7 @@ class Prod(Op):
     tensor([3., 8.])
     """
 
+    total = True
     signature = (
         "prod(input, dim: ints? = None, keepdim: bool = False, *, dtype: dtype? = None) -> y"
     )
@@ -245,6 +248,7 @@ class All(Op):
     tensor([False,  True])
     """
 
+    total = True
     signature = "all(input, dim: ints? = None, keepdim: bool = False) -> y"
     vjp = None
 
@@ -284,6 +288,7 @@ class AnyTrue(Op):
     tensor([False,  True])
     """
 
+    total = True
     signature = "any(input, dim: ints? = None, keepdim: bool = False) -> y"
     vjp = None
 
@@ -327,6 +332,7 @@ class CountNonzero(Op):
     tensor([1, 2])
     """
 
+    total = True
     signature = "count_nonzero(input, dim: ints? = None, keepdim: bool = False) -> y"
     vjp = None
 
@@ -356,6 +362,7 @@ class Logsumexp(Op):
     tensor(1000.6932)
     """
 
+    total = True
     signature = "logsumexp(input, dim: ints, keepdim: bool = False) -> y"
     aliases = ("special.logsumexp",)
 

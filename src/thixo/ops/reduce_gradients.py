@@ -47,6 +47,7 @@ class LogsumexpGradient(Op):
     tensor([1., 1.])
     """
 
+    total = True
     signature = "logsumexp_gradient(grad, input, output, dim: ints) -> y"
     dtypes = FLOATS
     method = False
@@ -86,6 +87,7 @@ class ExtremeGradient(Op):
     tensor([0.0000, 1.5000, 1.5000])
     """
 
+    total = True
     signature = "extreme_gradient(grad, input, output: tensor?, dim: ints, largest: bool) -> y"
     dtypes = FLOATS
     method = False
@@ -139,6 +141,7 @@ class Deviation(Op):
     tensor([-10.,  10.])
     """
 
+    total = True
     signature = "deviation(input, scale, dim: ints) -> y"
     dtypes = FLOATS
     method = False

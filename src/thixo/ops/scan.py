@@ -51,6 +51,7 @@ class Cumsum(Op):
     tensor([1., 3., 6.])
     """
 
+    total = True
     signature = "cumsum(input, dim: int, *, dtype: dtype? = None) -> y"
     inplace = True
 
@@ -84,6 +85,7 @@ class Cumprod(Op):
     tensor([1., 2., 6.])
     """
 
+    total = True
     signature = "cumprod(input, dim: int, *, dtype: dtype? = None) -> y"
     inplace = True
 
@@ -131,6 +133,7 @@ class LinearRecurrence(Op):
     tensor([1.0000, 1.5000, 1.7500])
     """
 
+    total = True
     signature = "linear_recurrence(input, decay, dim: int) -> y"
     method = False
     dtypes = FLOATS + COMPLEX
@@ -244,6 +247,7 @@ class Cummax(Op):
     tensor([1., 3., 3.])
     """
 
+    total = True
     signature = "cummax(input, dim: int) -> (values, indices)"
     dtypes = BOOL + INTEGERS + FLOATS
     nondifferentiable = ("indices",)
@@ -271,6 +275,7 @@ class Cummin(Op):
     tensor([2., 2., 1.])
     """
 
+    total = True
     signature = "cummin(input, dim: int) -> (values, indices)"
     dtypes = BOOL + INTEGERS + FLOATS
     nondifferentiable = ("indices",)

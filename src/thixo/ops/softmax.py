@@ -79,6 +79,7 @@ class Softmax(Op):
     tensor([0.5000, 0.5000, 0.0000])
     """
 
+    total = True
     signature = "softmax(input, dim: int, dtype: dtype? = None) -> y"
     aliases = ("special.softmax",)
 
@@ -113,6 +114,7 @@ class LogSoftmax(Op):
     tensor([-0.6931, -0.6931])
     """
 
+    total = True
     signature = "log_softmax(input, dim: int, dtype: dtype? = None) -> y"
     aliases = ("special.log_softmax",)
 
@@ -175,6 +177,7 @@ class SoftmaxGradient(Op):
     tensor([ 0.2500, -0.2500])
     """
 
+    total = True
     signature = "softmax_gradient(grad, output, dim: int) -> y"
     dtypes = FLOATS
     method = False
@@ -215,6 +218,7 @@ class LogSoftmaxGradient(Op):
     tensor([ 0.5000, -0.5000])
     """
 
+    total = True
     signature = "log_softmax_gradient(grad, output, dim: int) -> y"
     dtypes = FLOATS
     method = False

@@ -69,6 +69,7 @@ class Sort(Op):
     tensor([1, 2, 0])
     """
 
+    total = True
     signature = (
         "sort(input, dim: int = -1, descending: bool = False, *, stable: bool? = False) "
         "-> (values, indices)"
@@ -149,6 +150,7 @@ class Topk(Op):
     tensor([3., 2.])
     """
 
+    total = True
     signature = (
         "topk(input, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) "
         "-> (values, indices)"

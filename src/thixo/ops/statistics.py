@@ -142,6 +142,7 @@ class Var(Op):
     tensor(3.3333)
     """
 
+    total = True
     signature = (
         "var(input, dim: any = None, unbiased: any = None, keepdim: bool = False, "
         "*, correction: float? = None) -> y"
@@ -177,6 +178,7 @@ class Std(Op):
     tensor(1.8257)
     """
 
+    total = True
     signature = (
         "std(input, dim: any = None, unbiased: any = None, keepdim: bool = False, "
         "*, correction: float? = None) -> y"

@@ -77,6 +77,7 @@ class Reshape(Op):
             [4, 5]])
     """
 
+    total = True
     signature = "reshape(input, shape: ints...) -> y"
 
     def infer(input, shape):

@@ -31,6 +31,7 @@ class SelectScatter(Op):
             [1., 1.]])
     """
 
+    total = True
     signature = "select_scatter(input, src, dim: int, index: int) -> y"
 
     def infer(input, src, dim, index):
@@ -74,6 +75,7 @@ class SliceScatter(Op):
     tensor([0., 1., 1., 0.])
     """
 
+    total = True
     signature = (
         "slice_scatter(input, src, dim: int = 0, start: int? = None, end: int? = None, "
         "step: int = 1) -> y"
@@ -126,6 +128,7 @@ class DiagonalScatter(Op):
             [0., 1.]])
     """
 
+    total = True
     signature = "diagonal_scatter(input, src, offset: int = 0, dim1: int = 0, dim2: int = 1) -> y"
 
     def infer(input, src, offset=0, dim1=0, dim2=1):

@@ -1,0 +1,355 @@
+"""Schedule: the order of a graph's nodes and the lifetimes of its values. Plan: the same for known sizes, with offsets."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from thixo.errors import ArgumentError
+from thixo.graph.control import graphs_in, subgraphs
+from thixo.graph.control_types import bind_sizes
+from thixo.graph.ir import Graph, Node, Type, Value
+from thixo.schedule.arena import lower_bound, place
+from thixo.schedule.cost import NOTHING, Cost, control_cost, cost_of
+from thixo.schedule.flow import ARENA, DYNAMIC, OUTSIDE, Flow, aligned
+from thixo.schedule.order import lower_peak
+from thixo.symbolic import Dim
+
+KEPT_PLANS = 64  # of one schedule, for sizes seen before
+
+
+def schedule(graph: Graph) -> Schedule:
+    """An order of a graph's nodes that keeps little alive, and how long each value lives.
+
+    >>> graph = tx.jit.trace(lambda x: (x.exp() + x.tanh()).sum(), tx.ones(1000)).graph
+    >>> found = schedule(graph)
+    >>> [node.op.full_name for node in found.order]
+    ['exp', 'tanh', 'add', 'sum']
+    >>> found.bind({"n": 1000}).arena
+    8064
+    """
+    known: dict[int, Schedule] = {}
+    # Large graphs make millions of small lists, none of them in a cycle: looking for cycles would take half of the time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for inner in subgraphs(graph):
+            known[id(inner)] = Schedule(inner, known)
+        return Schedule(graph, known)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+class Schedule:
+    """What is known of a graph's run before sizes are: `schedule` makes it.
+
+    >>> graph = tx.jit.trace(lambda x: x.exp().neg().t().contiguous(), tx.ones(2, 3)).graph
+    >>> found = schedule(graph)
+    >>> {a.name: b.name for a, b in found.memory_of.items()}
+    {'neg': 'exp', 'transpose': 'exp'}
+    """
+
+    def __init__(self, graph: Graph, known: Mapping[int, Schedule] | None = None) -> None:
+        known = known or {}
+        self.graph = graph
+        self.inner: dict[int, Schedule] = {}  # by the identity of a graph inside of a node
+        for node in graph.nodes:
+            for one in graphs_in(node):
+                self.inner[id(one)] = known[id(one)]
+        self._flow = flow = Flow(graph, [self._work(node) for node in graph.nodes])
+        numbers, self._sharing = lower_peak(flow)
+        self.order: list[Node] = [graph.nodes[i] for i in numbers]
+        self._numbers = numbers
+        self._plans: dict[tuple[int, ...], Plan] = {}
+
+    def _work(self, node: Node) -> int:
+        """Guessed bytes of a node's region."""
+        if node.op.kind != "control" or node.op.full_name == "fused":
+            return 0
+        return max(self.inner[id(g)]._guessed(_keeps_results(node)) for g in graphs_in(node))
+
+    def _guessed(self, with_results: bool) -> int:
+        flow = self._flow
+        total = self._sharing.peak
+        if with_results:
+            total += sum(aligned(flow._size(v.type)[0]) for v in self.graph.outputs)
+        return total
+
+    # ---- who shares memory
+
+    @cached_property
+    def memory_of(self) -> dict[Value, Value]:
+        """Values that lie in another's memory, and that other: views, and results that go over what is read last."""
+        flow, slot = self._flow, self._sharing.slot
+        found = {}
+        for value, family in flow.family.items():
+            first = flow.root[slot[family]]
+            if first is not value:
+                found[value] = first
+        return found
+
+    @cached_property
+    def view_of(self) -> dict[Value, Value]:
+        """Values that are views (also reshapes that copy nothing), and the value whose memory they show."""
+        flow = self._flow
+        roots = ((v, flow.root[f]) for v, f in flow.family.items())
+        return {value: root for value, root in roots if root is not value}
+
+    @cached_property
+    def lifetimes(self) -> dict[Value, tuple[int, int]]:
+        """For each memory in the arena, by its first value: the positions of its first and last node."""
+        flow, sharing = self._flow, self._sharing
+        born: dict[int, int] = {}
+        died: dict[int, int] = {}
+        for position, number in enumerate(self._numbers):
+            for f in flow.makes[number]:
+                if flow.state[f] == ARENA:
+                    first = sharing.slot[f]
+                    born.setdefault(first, position)
+                    died[first] = max(died.get(first, 0), sharing.last[f])
+        return {flow.root[f]: (born[f], died[f]) for f in born}
+
+    @cached_property
+    def dynamic(self) -> set[Value]:
+        """Values whose size the data decide; their memory comes when they do."""
+        flow = self._flow
+        return {v for v, f in flow.family.items() if flow.state[f] == DYNAMIC} | flow.dynamic
+
+    @cached_property
+    def results(self) -> set[Value]:
+        """Values whose memory outlives the run: what is returned, or what that is a view of."""
+        flow = self._flow
+        wanted = {flow.family[v] for v in self.graph.results()}
+        return {flow.root[f] for f in wanted if flow.state[f] != OUTSIDE}
+
+    @cached_property
+    def donated(self) -> dict[Value, Value]:
+        """Inputs and constants that change, with the new value that may be written into their memory.
+
+        Whoever reads the old value, and whatever can fail, comes before in the order.
+        """
+        flow = self._flow
+        return {flow.root[old]: flow.root[new] for new, old in flow.donations.items()}
+
+    # ---- what it costs
+
+    @cached_property
+    def cost(self) -> dict[Node, Cost]:
+        """The guessed cost of each node."""
+        return {node: self._cost(node) for node in self.order}
+
+    def _cost(self, node: Node) -> Cost:
+        if node.op.kind != "control":
+            return cost_of(node)
+        return control_cost(node, [self.inner[id(g)].total for g in graphs_in(node)])
+
+    @cached_property
+    def total(self) -> Cost:
+        """The cost of all nodes."""
+        return Cost(*map(sum, zip(NOTHING, *self.cost.values(), strict=True)))
+
+    @cached_property
+    def critical(self) -> dict[Node, float]:
+        """Seconds from the start of each node to the end of the longest chain of nodes after it."""
+        flow = self._flow
+        nodes = self.graph.nodes
+        longest = [0.0] * len(flow.before)
+        found = {}
+        for number in reversed(self._all_numbers()):
+            own = self.cost[nodes[number]].seconds if number < len(nodes) else 0.0
+            longest[number] += own
+            for before in flow.before[number]:
+                longest[before] = max(longest[before], longest[number])
+            if number < len(nodes):
+                found[nodes[number]] = longest[number]
+        return found
+
+    def _all_numbers(self) -> list[int]:
+        """The order with the node that does nothing where it belongs."""
+        extra = range(len(self.graph.nodes), len(self._flow.before))
+        numbers = list(self._numbers)
+        for number in extra:
+            before = self._flow.before[number]
+            place = max((p for p, n in enumerate(numbers) if n in before), default=-1)
+            numbers.insert(place + 1, number)
+        return numbers
+
+    @cached_property
+    def needs(self) -> dict[Node, list[Node]]:
+        """For each node those that must run before it, whatever memory they use."""
+        flow, nodes = self._flow, self.graph.nodes
+        found = {}
+        for number, node in enumerate(nodes):
+            before = sorted(flow.before[number])
+            if before and before[-1] >= len(nodes):  # stands for all that can fail
+                before = sorted({*before[:-1], *flow.before[before[-1]]})
+            found[node] = [nodes[i] for i in before]
+        return found
+
+    # ---- sizes
+
+    @cached_property
+    def symbols(self) -> list[str]:
+        """The sizes that a plan needs, by name."""
+        return sorted(self._flow._bound)
+
+    def bind(self, sizes: Mapping[str, int] | None = None) -> Plan:
+        """The plan for these sizes, by the names they have in the graph.
+
+        >>> graph = tx.jit.trace(lambda x: x.exp().sum(), tx.ones(10)).graph
+        >>> schedule(graph).bind({"n": 100})
+        <Plan of graph traced: arena 448 bytes, peak 448>
+        """
+        given = sizes or {}
+        missing = [name for name in self.symbols if name not in given]
+        if missing:
+            raise ArgumentError(
+                f"plan of graph {self.graph.name}: no size for {', '.join(missing)}; "
+                f"it needs {', '.join(self.symbols)}"
+            )
+        key = tuple(int(given[name]) for name in self.symbols)
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) >= KEPT_PLANS:
+                del self._plans[next(iter(self._plans))]
+            plan = self._plans[key] = Plan(self, dict(zip(self.symbols, key, strict=True)))
+        return plan
+
+    def __str__(self) -> str:
+        from thixo.schedule.show import schedule_text
+
+        return schedule_text(self)
+
+    def __repr__(self) -> str:
+        return f"<Schedule of graph {self.graph.name}: {len(self.order)} nodes>"
+
+
+@dataclass
+class Region:
+    """The part of an arena that belongs to the graphs inside of a node, while it runs.
+
+    The arenas of all its graphs begin at `offset`. A loop keeps what its graphs return behind them, since the state goes in
+    while the new one comes out: `results` has their places, counted from the beginning of the outer arena.
+    """
+
+    offset: int
+    bytes: int
+    plans: list[Plan]
+    results: list[list[int]]
+
+
+class Plan:
+    """A schedule for known sizes: how many bytes each value has, and where in the arena it lies.
+
+    >>> graph = tx.jit.trace(lambda x: x.exp().sum(), tx.ones(10)).graph
+    >>> plan = schedule(graph).bind({"n": 100})
+    >>> {value.name: (plan.offset[value], plan.bytes[value]) for value in plan.offset}
+    {'exp': (0, 400)}
+    """
+
+    def __init__(self, schedule: Schedule, sizes: dict[str, int]) -> None:
+        self.schedule = schedule
+        self.sizes = sizes
+        self.bytes: dict[Value, int] = {}  # of what has memory of its own and a known size
+        self.offset: dict[Value, int] = {}  # of what has memory in the arena, results in place too
+        self.regions: dict[Node, Region] = {}
+        self._bytes: dict[int, int] = {}
+        self._place()
+
+    def _place(self) -> None:
+        one = self.schedule
+        flow, slot = one._flow, one._sharing.slot
+        for value, state in zip(flow.root, flow.state, strict=True):
+            if state != DYNAMIC:
+                self.bytes[value] = self.bytes_of(value.type)
+        lifetimes = one.lifetimes
+        pieces = [(a, b, aligned(self.bytes[v])) for v, (a, b) in lifetimes.items()]
+        owners: list[Any] = list(lifetimes)
+        for position, node in enumerate(one.order):
+            region = self._region(node)
+            if region is not None:
+                self.regions[node] = region
+                owners.append(node)
+                pieces.append((position, position, region.bytes))
+        offsets, self.arena = place(pieces)
+        self.peak = lower_bound(pieces)
+        found = dict(zip(owners, offsets, strict=True))
+        for family, value in enumerate(flow.root):
+            if flow.state[family] == ARENA:
+                self.offset[value] = found[flow.root[slot[family]]]
+        for node, region in self.regions.items():
+            region.offset = found[node]
+            region.results = [[o + region.offset for o in r] for r in region.results]
+
+    def bytes_of(self, type: Type) -> int:
+        """The bytes of a value of some type of the graph."""
+        known = self._bytes.get(id(type))
+        if known is None:
+            known = type.dtype.itemsize
+            for size in type.shape:
+                known *= size.evaluate(self.sizes) if isinstance(size, Dim) else size
+            self._bytes[id(type)] = known
+        return known
+
+    def _region(self, node: Node) -> Region | None:
+        """What the graphs inside of a node need; nothing where the data decide their sizes."""
+        if node.op.kind != "control" or node.op.full_name == "fused":
+            return None
+        plans, results = [], []
+        most = 0
+        for graph in graphs_in(node):
+            types = self._given(node)
+            if types is None:
+                return None
+            inner = self.schedule.inner[id(graph)]
+            sizes = bind_sizes(graph, types, node.op.full_name)
+            plan = inner.bind({name: int(sizes[name]) for name in inner.symbols})
+            end = plan.arena
+            places = []
+            if _keeps_results(node):
+                for value in graph.outputs:
+                    places.append(end)
+                    if value not in inner.dynamic:
+                        end += aligned(plan.bytes_of(value.type))
+            plans.append(plan)
+            results.append(places)
+            most = max(most, end)
+        return Region(0, most, plans, results)
+
+    def _given(self, node: Node) -> list[Type] | None:
+        """The types that the graphs of a node get, with numbers for sizes."""
+        args = dict(zip((p.name for p in node.op.sig.params), node.args, strict=True))
+        values: list[Any] = []
+        for name in ("state", "slices", "captured", "inputs"):
+            values += [(v, name == "slices") for v in args.get(name, ())]
+        found = []
+        for value, sliced in values:
+            if value in self.schedule.dynamic:
+                return None
+            shape = [s.evaluate(self.sizes) if isinstance(s, Dim) else s for s in value.type.shape]
+            found.append(Type(value.type.dtype, shape[1:] if sliced else shape, value.type.device))
+        return found
+
+    @cached_property
+    def conflicts(self) -> list[tuple[Node, Node]]:
+        """Pairs of nodes of which the first must be done before the second starts, since the second writes where the
+        first reads or writes. With these, and what nodes read of each other, any order is safe."""
+        from thixo.schedule.conflicts import memory_order
+
+        return memory_order(self)
+
+    def __str__(self) -> str:
+        from thixo.schedule.show import plan_text
+
+        return plan_text(self)
+
+    def __repr__(self) -> str:
+        return f"<Plan of graph {self.schedule.graph.name}: arena {self.arena} bytes, peak {self.peak}>"
+
+
+def _keeps_results(node: Node) -> bool:
+    return node.op.full_name in ("while_loop", "scan")
