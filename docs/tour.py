@@ -286,6 +286,21 @@ def branch(x):
 message = refusal(tx.errors.TraceError, lambda: tx.jit.trace(branch, tx.ones(3)))
 assert "(tour.py:" in message
 
+# A graph can also be declared (static/): placeholders are fed in each run, variables are kept between runs, and
+# nothing is computed before a session runs what is fetched. The parameters of a Module become variables.
+
+layer = tx.nn.Linear(2, 1)
+with tx.static.Graph("regression") as declared:
+    points = tx.static.placeholder((None, 2), tx.float32, "points")
+    wanted = tx.static.placeholder((None, 1), tx.float32, "wanted")
+    error = tx.nn.functional.mse_loss(layer(points), wanted)
+    train = tx.optim.Adam(layer.parameters(), lr=0.1).minimize(error, clip_norm=1.0)
+session = tx.static.Session(declared)
+given = tx.rand(20, 2)
+feeds = {points: given, wanted: given.sum(1, keepdim=True)}
+errors = [session.run([error, train], feeds)[0].item() for _ in range(50)]
+assert errors[-1] < errors[0] / 2
+
 # ---- 9. Kernels -----------------------------------------------------------------------------------
 # What one element becomes, a declaration's `scalar` says. codegen/ writes it down as scalar instructions,
 # sets them into a loop over vectors and lets LLVM make machine code of it; runtime/ finds the code again.

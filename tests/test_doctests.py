@@ -60,7 +60,7 @@ FACES = (
     "", "array_api", "array_api.fft", "array_api.linalg", "autograd", "autograd.functional",
     "autograd.graph", "data", "errors", "graph", "jit", "nn", "nn.attention", "nn.init", "nn.parallel",
     "nn.utils", "nn.utils.parametrizations", "nn.utils.parametrize", "nn.utils.rnn", "optim",
-    "optim.lr_scheduler", "random", "testing", "utils.data",
+    "optim.lr_scheduler", "random", "static", "testing", "utils.data",
 )  # fmt: skip
 
 

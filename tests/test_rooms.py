@@ -52,7 +52,7 @@ ROOMS: list[tuple[str, ...]] = [
     ("codegen",),
     ("runtime",),
     ("capture",),
-    ("jit",),
+    ("jit", "static"),
     ("array_api",),
     ("nn", "optim", "data", "utils", "testing"),
     ("cli", "__main__"),

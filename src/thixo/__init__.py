@@ -40,7 +40,7 @@ newaxis = None
 
 _PACKAGES = frozenset(
     "array_api autodiff autograd config data errors fft graph jit linalg masked nn ops optim passes "
-    "profiler random schedule signal special testing utils".split()
+    "profiler random schedule signal special static testing utils".split()
 )
 
 # Names that are no operators, and the module that has them.

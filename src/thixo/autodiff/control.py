@@ -153,7 +153,12 @@ def _closed(types: Sequence[Type]) -> list[Type]:
     return [Type(t.dtype, [size(s) for s in t.shape], t.device) for t in types]
 
 
+def _show_rule(reverse: Reverse, node: Node) -> None:
+    reverse.add(node.args[0], reverse.gradient(node.outputs[0]))
+
+
 CONTROL_RULES = {
+    "show": _show_rule,
     "call": _call_rule,
     "fused": _fused_rule,
     "cond": _cond_rule,

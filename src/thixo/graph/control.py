@@ -237,8 +237,8 @@ def _direct(graph: Graph) -> Iterator[Graph]:
 
 
 def is_random(node: Node) -> bool:
-    """Whether a node draws random numbers, itself or inside of its graphs."""
-    if node.op.kind != "control":
+    """Whether a node draws random numbers, or does something, itself or inside of its graphs."""
+    if node.op.random or node.op.kind != "control":
         return bool(node.op.random)
     return any(
         n.op.random for top in graphs_in(node) for g in (top, *subgraphs(top)) for n in g.nodes

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import thixo.graph.effects  # noqa: F401  (declares operators)
 from thixo.errors import ArgumentError, GraphError
 from thixo.graph.control import CONTROL
 from thixo.ops.base import TABLE

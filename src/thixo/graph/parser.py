@@ -81,7 +81,7 @@ class _Sizes:
             case ast.UnaryOp(op=ast.USub(), operand=x):
                 return -self.size(x)
             case ast.BinOp(left=a, op=op, right=b) if type(op) in _ARITHMETIC:
-                return _ARITHMETIC[type(op)](self.size(a), self.size(b))
+                return _computed(type(op), self.size(a), self.size(b))
             case ast.Call(func=ast.Name(id="max" | "min" as name), args=[a, b], keywords=[]):
                 return (dim_max if name == "max" else dim_min)(self.size(a), self.size(b))
         raise GraphError(f"graph: cannot read the size {ast.unparse(node)}")
@@ -310,7 +310,7 @@ class _Parser:
             case ast.UnaryOp(op=ast.USub(), operand=x):
                 return -self._argument(x)
             case ast.BinOp(left=a, op=op, right=b) if type(op) in _ARITHMETIC:
-                return _ARITHMETIC[type(op)](self._argument(a), self._argument(b))
+                return _computed(type(op), self._argument(a), self._argument(b))
             case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _CALLS:
                 return _CALLS[name](*(self._argument(a) for a in args))
         raise GraphError(f"graph: cannot read the argument {ast.unparse(node)}")
@@ -355,6 +355,22 @@ def _split_comment(line: str) -> tuple[str, str | None]:
             code = code[:i]
             break
     return code.strip(), match[1] if match else None
+
+
+def _computed(op: type, a: Any, b: Any) -> Any:
+    """Arithmetic of sizes. A text from anywhere must not make it long: results are bounded."""
+    if not all(type(x) in (int, float, complex, Dim) for x in (a, b)):
+        raise GraphError("graph: arithmetic is for numbers and sizes")
+    if op is ast.Pow and not (type(b) is int and 0 <= b <= 64):
+        raise GraphError("graph: an exponent is a number of at most 64")
+    if op is ast.Pow and isinstance(a, Dim) and len(a.terms) ** b > 10_000:
+        raise GraphError("graph: a size is too large to be one")
+    made = _ARITHMETIC[op](a, b)
+    if (isinstance(made, int) and abs(made) >= 2**64) or (
+        isinstance(made, Dim) and len(made.terms) > 200
+    ):
+        raise GraphError("graph: a size is too large to be one")
+    return made
 
 
 _WORDS: dict[str, Any] = {"nan": math.nan, "inf": math.inf, **BY_SHORT}

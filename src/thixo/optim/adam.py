@@ -106,8 +106,7 @@ class Adam(Optimizer):
             largest = real(state["max_exp_avg_sq"])
             largest.copy_(tx.maximum(largest, square))
             square = largest
-        scale = (1 - beta2**step) ** 0.5
-        denominator = (square.sqrt() / scale).add_(group["eps"])
+        denominator = (square.sqrt() * (1 - beta2**step) ** -0.5).add_(group["eps"])
         p.sub_(mean / denominator * (lr / (1 - beta1**step)))
 
 
@@ -166,14 +165,14 @@ class Adamax(Optimizer):
             },
         )  # fmt: skip
 
-    def _start(self, param: Tensor, state: dict[str, Any]) -> None:
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = new_count()
         zeros(state, param, "exp_avg", "exp_inf")
 
     def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
         for param, _, state in ready:
             if not state:
-                self._start(param, state)
+                self._start(group, param, state)
         step = same_step(ready)
         if step is None:
             return ready
@@ -187,7 +186,7 @@ class Adamax(Optimizer):
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            self._start(param, state)
+            self._start(group, param, state)
         step = counted(state)
         beta1, beta2 = group["betas"]
         g = real(with_decay(group, param, grad))
@@ -231,7 +230,7 @@ class NAdam(Optimizer):
             },
         )  # fmt: skip
 
-    def _start(self, param: Tensor, state: dict[str, Any]) -> None:
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = new_count()
         state["mu_product"] = tx.tensor(1.0, dtype=tx.float32)
         zeros(state, param, "exp_avg", "exp_avg_sq")
@@ -245,7 +244,7 @@ class NAdam(Optimizer):
     def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
         for param, _, state in ready:
             if not state:
-                self._start(param, state)
+                self._start(group, param, state)
         step, product = same_step(ready), same_number(ready, "mu_product")
         if step is None or product is None:
             return ready
@@ -270,7 +269,7 @@ class NAdam(Optimizer):
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            self._start(param, state)
+            self._start(group, param, state)
         step = counted(state)
         beta1, beta2 = group["betas"]
         lr = group["lr"]
@@ -323,7 +322,7 @@ class RAdam(Optimizer):
             },
         )  # fmt: skip
 
-    def _start(self, param: Tensor, state: dict[str, Any]) -> None:
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = new_count()
         zeros(state, param, "exp_avg", "exp_avg_sq")
 
@@ -337,7 +336,7 @@ class RAdam(Optimizer):
     def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
         for param, _, state in ready:
             if not state:
-                self._start(param, state)
+                self._start(group, param, state)
         step = same_step(ready)
         if step is None:
             return ready
@@ -358,7 +357,7 @@ class RAdam(Optimizer):
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            self._start(param, state)
+            self._start(group, param, state)
         step = counted(state)
         beta1, beta2 = group["betas"]
         lr = group["lr"]

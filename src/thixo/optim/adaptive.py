@@ -3,6 +3,7 @@
 from typing import Any
 
 import thixo as tx
+from thixo.graph.trace import current_trace
 from thixo.optim import fused
 from thixo.optim.arguments import Number, Pair
 from thixo.optim.optimizer import (
@@ -54,14 +55,14 @@ class Adadelta(Optimizer):
             },
         )  # fmt: skip
 
-    def _start(self, param: Tensor, state: dict[str, Any]) -> None:
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         state["step"] = new_count()
         zeros(state, param, "square_avg", "acc_delta")
 
     def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
         for param, _, state in ready:
             if not state:
-                self._start(param, state)
+                self._start(group, param, state)
         if same_step(ready) is None:
             return ready
         decay, rho = group["weight_decay"], group["rho"]
@@ -74,7 +75,7 @@ class Adadelta(Optimizer):
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            self._start(param, state)
+            self._start(group, param, state)
         counted(state)
         rho, eps = group["rho"], group["eps"]
         g = real(with_decay(group, param, grad))
@@ -117,9 +118,11 @@ class Adagrad(Optimizer):
         )  # fmt: skip
         for group in self.param_groups:  # the sums exist from the start, as PyTorch's do
             for param in group["params"]:
-                self._begin(self.state[param], param.detach(), group)
+                if current_trace() is not None:  # in a graph they are its variables
+                    continue
+                self._start(group, param.detach(), self.state[param])
 
-    def _begin(self, state: dict[str, Any], param: Tensor, group: dict[str, Any]) -> None:
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
         value = group["initial_accumulator_value"]
         value = complex(value, value) if param.dtype.is_complex else value
         state["step"] = new_count()
@@ -131,7 +134,7 @@ class Adagrad(Optimizer):
     def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
         for param, _, state in ready:
             if not state:
-                self._begin(state, param, group)
+                self._start(group, param, state)
         step = same_step(ready)
         if step is None:
             return ready
@@ -143,7 +146,7 @@ class Adagrad(Optimizer):
         self, group: dict[str, Any], param: Tensor, grad: Tensor, state: dict[str, Any]
     ) -> None:
         if not state:
-            self._begin(state, param, group)
+            self._start(group, param, state)
         step = counted(state)
         g, total = real(with_decay(group, param, grad)), real(state["sum"])
         total.addcmul_(g, g, value=1)

@@ -140,6 +140,51 @@ class Optimizer:
             hook(self, (closure,), {})
         return loss
 
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        """Make the state that a parameter has before its first step."""
+
+    # ---- in a static graph
+
+    def minimize(
+        self,
+        loss: Tensor,
+        variables: Sequence[Any] | None = None,
+        *,
+        clip_norm: float | None = None,
+        clip_value: float | None = None,
+        name: str = "train",
+    ) -> Any:
+        """An operation of a static graph: one step on the parameters, or on some of them, against a loss.
+
+        Options that are tensors of the graph (`lr` a placeholder or a variable) count as they are in each run. It also
+        does what the declaration wrote in place on the way to the loss, such as running means.
+
+        >>> with tx.static.Graph() as g:
+        ...     w = tx.static.variable(4.0, name="w")
+        ...     step = tx.optim.SGD([w], lr=0.25).minimize(w * w)
+        >>> session = tx.static.Session(g)
+        >>> session.run(step), session.run(step), session.run(w)
+        (None, None, tensor(1.))
+        """
+        from thixo.static.training import minimize
+
+        return minimize(self, loss, variables, clip_norm, clip_value, name)
+
+    def apply_gradients(self, pairs: Iterable[tuple[Any, Any]], *, name: str = "train") -> Any:
+        """An operation of a static graph: one step with these gradients, given as (gradient, variable).
+
+        >>> with tx.static.Graph() as g:
+        ...     w = tx.static.variable(4.0, name="w")
+        ...     (slope,) = tx.static.gradients(w * w, [w])
+        ...     step = tx.optim.SGD([w], lr=0.25).apply_gradients([(slope.clamp(max=1.0), w)])
+        >>> session = tx.static.Session(g)
+        >>> session.run(step), session.run(w)
+        (None, tensor(3.7500))
+        """
+        from thixo.static.training import apply_gradients
+
+        return apply_gradients(self, pairs, name)
+
     def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
         """Update as many parameters as possible in one launch; those that are left."""
         return ready
@@ -272,6 +317,8 @@ def _taken_over(value: Any, param: Tensor) -> Any:
 def check(name: str, **ranges: tuple[Any, Any]) -> None:
     """Refuse options out of range: name=(value, whether it is fine)."""
     for option, (value, fine) in ranges.items():
+        if isinstance(fine, Tensor) and fine._value is not None:
+            continue  # in a graph it is known when that runs
         if not fine:
             raise ValueRangeError(f"{name}: {option} is {value!r}, which is out of range")
 

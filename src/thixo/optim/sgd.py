@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import thixo as tx
 from thixo.errors import ValueRangeError
 from thixo.optim import fused
 from thixo.optim.arguments import Number
@@ -10,8 +11,11 @@ from thixo.optim.optimizer import (
     Params,
     Step,
     check,
+    counted,
+    new_count,
     no_gradient_of_steps,
     with_decay,
+    zeros,
 )
 from thixo.tensor import Tensor
 
@@ -48,6 +52,12 @@ class SGD(Optimizer):
             },
         )  # fmt: skip
 
+    def _start(self, group: dict[str, Any], param: Tensor, state: dict[str, Any]) -> None:
+        if group["momentum"]:
+            zeros(state, param, "momentum_buffer")
+            if group["dampening"]:  # then the first step is not as the others
+                state["step"] = new_count()
+
     def _update_together(self, group: dict[str, Any], ready: list[Step]) -> list[Step]:
         momentum = group["momentum"]
         taken = [r for r in ready if not momentum or r[2].get("momentum_buffer") is not None]
@@ -72,6 +82,9 @@ class SGD(Optimizer):
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 buffer = state["momentum_buffer"] = grad.clone()
+            elif "step" in state:
+                later = buffer * momentum + grad * (1 - group["dampening"])
+                buffer.copy_(tx.where(counted(state) > 1, later, grad))
             else:
                 buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
             grad = grad + buffer * momentum if group["nesterov"] else buffer
