@@ -102,11 +102,6 @@ def test_a_loaded_graph_has_its_lines_and_can_grow(tmp_path):
     session = trained()
     session.save(tmp_path / "a.thixo")
     again = static.load(tmp_path / "a.thixo")
-    assert (
-        str(again.graph).replace("\n  turns <- ", "")
-        == str(session.graph).replace("\n  turns <- ", "")
-        or True
-    )
     assert [n.source for n in again.graph.program.nodes] == [
         n.source for n in session.graph.program.nodes
     ]
@@ -150,7 +145,7 @@ def test_other_files_are_refused(tmp_path):
     with pytest.raises(SerializationError, match="is no static graph"):
         static.load(path)
     path.write_bytes(b"")
-    with pytest.raises(SerializationError, match="cut short"):
+    with pytest.raises(SerializationError, match="it has 0 bytes"):
         static.load(path)
     with pytest.raises(OSError, match="nothing"):
         static.load(tmp_path / "nothing")
@@ -176,7 +171,7 @@ REFUSED = {
     "its inputs are not": lambda c: in_table(c, placeholders=[["x", None]]),
     "no input of its graph": lambda c: in_table(c, placeholders=[["y", None]]),
     "there is no value 'nothing'": lambda c: in_table(c, labels={"a": "nothing"}),
-    "is no name for a value|is not defined|is damaged|cannot read": lambda c: change(
+    "inner sizes differ": lambda c: change(
         c, graph=c["graph"].replace("x: f32[n, 4]", "x: f32[n, 5]")
     ),
     "arithmetic is for numbers": lambda c: change(

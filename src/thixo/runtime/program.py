@@ -142,8 +142,9 @@ class Binding:
             return self._python(node)
         args = self.machine.arguments(node, self.tensors)
         if node.op.kind == "control":
+            native: Any = getattr(self, f"_{node.op.full_name}", self._in_python)
             try:
-                return getattr(self, f"_{node.op.full_name}")(node, args)
+                return native(node, args)
             except NotStatic:
                 return self._python(node)
         seen = self._seen(node, args)
@@ -213,6 +214,9 @@ class Binding:
         self.program.copy(self.position, seconds, to, source)
 
     # ---- nodes that meet sizes which the data decide
+
+    def _in_python(self, node: Node, args: Sequence[Any]) -> None:
+        raise NotStatic  # what it does, it does in Python: prints
 
     def _python(self, node: Node) -> None:
         machine, tensors, dynamic = self.machine, self.tensors, self.dynamic

@@ -366,7 +366,7 @@ def _made(program: ir.Graph, table: _Table, variables: dict[str, Any], what: str
         _operation(graph, one, named, table)
     graph.labels = {name: named(value) for name, value in table.about["labels"].items()}
     for name, waits in table.rows("controls", str, list):
-        found = []
+        found: list[Any] = []
         for wait in waits:
             if isinstance(wait, str):
                 if wait not in graph.operations:

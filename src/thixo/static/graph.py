@@ -98,7 +98,7 @@ class Graph:
     >>> print(g)
     graph line(x: f32[n], w: f32[]) {
       sizes n ~ 5040
-      mul: f32[n] = mul(x, w)  # ...:4
+      mul: f32[n] = mul(x, w)    # ...:4
       add: f32[n] = add(mul, 1)  # ...:4
       return
     }
@@ -424,7 +424,8 @@ def _computed(declaration: Declaration, initial: Any) -> Any:
     unknown = [v for v in declaration.graph.inputs if v in needed]
     if unknown:
         raise TraceError(
-            f"static.variable: its initial value must be known, and depends on {unknown[0].name}, which a run decides"
+            f"static: what a variable or a constant begins with must be known, and this depends on "
+            f"{unknown[0].name}, which a run decides"
         )
     with outside():
         return Interpreter(part).run()[0]
@@ -439,6 +440,8 @@ def constant(data: Any, name: str = "c", dtype: Any = None) -> Any:
     tensor([2., 4.])
     """
     declaration = innermost("constant")
+    if getattr(data, "_value", None) is not None:
+        data = _computed(declaration, data)
     with outside():
         copy = _concrete(data, dtype).detach().clone()
     value = declaration.graph.constant(name, copy)
