@@ -5,6 +5,7 @@ values of what the graph changes (`graph.mutations`), in order; nothing outside 
 values; they differ in what they do before the first call and in what a call costs.
 
     serial    operator by operator, as eager code would run it: the judge of the others
+    frames    dataflow: whatever has all its inputs runs, iterations and branches side by side (runtime/frames.py)
     sunk      one native program for the sizes of the inputs, made at the first call with them (runtime/sunk.py)
 
 >>> from thixo.graph import parse
@@ -20,12 +21,13 @@ from typing import Any
 from thixo.errors import ArgumentError
 from thixo.graph.ir import Graph
 from thixo.runtime.base import Executor
+from thixo.runtime.frames import Frames
 from thixo.runtime.serial import Serial
 from thixo.runtime.sunk import Sunk
 
 __all__ = ["EXECUTORS", "Executor", "executor"]
 
-EXECUTORS: dict[str, type[Executor]] = {one.name: one for one in (Serial, Sunk)}
+EXECUTORS: dict[str, type[Executor]] = {one.name: one for one in (Serial, Frames, Sunk)}
 
 
 def executor(graph: Graph, name: str = "serial", **options: Any) -> Executor:
