@@ -60,6 +60,7 @@ ROOMS: list[tuple[str, ...]] = [
 
 # Imports inside functions that lead to a later room: Tensor's methods are doors to rooms built on Tensor.
 DOORS = {
+    ("passes", "codegen"): "fusion asks whether a group is one kernel",
     ("codegen", "capture"): "the build compiles what operators and their gradient rules need",
     ("graph", "schedule"): "graph.plan()",
     ("ops", "runtime"): "the core asks for kernels of operators",

@@ -34,7 +34,8 @@ def check(text, sizes, exact=True, kind=None, tolerance=2e-6):
     expected = Interpreter(body).run(*inputs)
     for a, b in zip(run_group(body, group, inputs), expected, strict=True):
         b = b.numpy()
-        assert a.shape == b.shape and a.dtype == b.dtype
+        assert a.shape == b.shape
+        assert a.dtype == b.dtype
         if exact:
             np.testing.assert_array_equal(a, b)
         else:

@@ -91,13 +91,14 @@ class _Lowering:
 
     def run(self) -> Group:
         body, axes = self.body, self.axes
+        used = {v for n in body.nodes for v in n.inputs} | set(body.outputs)
         for v in (*body.inputs, *body.constants):
-            axes.add_input(v)
+            if v in used:
+                axes.add_input(v)
         for node in body.nodes:
             axes.add(node)
         self._choose_rows()
         self._choose_order()
-        used = {v for n in body.nodes for v in n.inputs} | set(body.outputs)
         for i, v in enumerate(body.inputs):
             if v in used:
                 self._place("input", i, v)
@@ -105,7 +106,8 @@ class _Lowering:
                     self.builder, self.operands, Operand(v.dtype.short, self._view(v))
                 )
         for v, data in body.constants.items():
-            self.known[v] = self._constant(v, data)
+            if v in used:
+                self.known[v] = self._constant(v, data)
         for node in body.nodes:
             self._node(node)
         for j, v in enumerate(body.outputs):
@@ -118,9 +120,7 @@ class _Lowering:
         """Which axes make up the row; sums that go along all the others are results for each place of it."""
         axes = self.axes
         rows = {node: axes.of_rows(node) for node in axes.reduced}
-        self.everything = frozenset(
-            a for v in (*axes.places,) for a in axes.of(v) if a is not None
-        )
+        self.everything = frozenset(a for v in axes.places for a in axes.of(v) if a is not None)
         kinds = {reduced for _, reduced in rows.values()}
         if any(full != self.everything for full, _ in rows.values()) or frozenset() in kinds:
             raise NotLowered("a row operator that does not see all axes")
@@ -376,4 +376,3 @@ def rounded_to_half(b: Builder, x: Register, dtype: str) -> Register:
         huge = (b.constant(float("inf"), "f32").bits("i32") | sign).bits("f32")
         near = b.select(size >= b.constant(65520.0, "f32"), huge, near)
     return b.select(x == x, near, x)
-

@@ -59,7 +59,7 @@ class Optimized:
 
     >>> graph = tx.jit.trace(lambda x: x.exp() + x.exp(), tx.ones(3)).graph
     >>> optimize(graph).counts
-    {'common': 1}
+    {'common': 1, 'fuse': 1}
     """
 
     graph: Graph
@@ -77,22 +77,27 @@ class Optimized:
 class Pass:
     """A named change of graphs. The function works in place and gives the number of its changes."""
 
-    def __init__(self, name: str, function: Callable[[Graph, list[Firing]], int]) -> None:
+    def __init__(
+        self, name: str, function: Callable[[Graph, list[Firing]], int], last: bool = False
+    ) -> None:
         self.name = name
         self.function = function
+        self.last = last
         self.__doc__ = function.__doc__
 
     def __repr__(self) -> str:
         return f"<pass {self.name}: {(self.__doc__ or '').splitlines()[0]}>"
 
 
-def graph_pass(name: str) -> Callable[[Callable[[Graph, list[Firing]], int]], Pass]:
-    """Declare a pass."""
+def graph_pass(
+    name: str, last: bool = False
+) -> Callable[[Callable[[Graph, list[Firing]], int]], Pass]:
+    """Declare a pass; the last ones run once, when the others find nothing more to do."""
 
     def declare(function: Callable[[Graph, list[Firing]], int]) -> Pass:
         if name in PASSES:
             raise ArgumentError(f"passes: there is a pass {name!r} already")
-        PASSES[name] = Pass(name, function)
+        PASSES[name] = Pass(name, function, last)
         return PASSES[name]
 
     return declare
@@ -109,7 +114,7 @@ def optimize(
     With `show` the reports have the text before and after each pass that changed something.
 
     >>> graph = tx.jit.trace(lambda x: x.neg().neg(), tx.ones(3)).graph
-    >>> len(optimize(graph).graph.nodes), len(optimize(graph, off=["simplify"]).graph.nodes)
+    >>> len(optimize(graph).graph.nodes), len(optimize(graph, off=["simplify", "fuse"]).graph.nodes)
     (0, 2)
     """
     _need_known([*off, *(only or ())])
@@ -119,12 +124,16 @@ def optimize(
     signature = _signature(result.graph)
     for _ in range(ROUNDS):
         changed = 0
-        for one in chosen:
+        for one in (p for p in chosen if not p.last):
             report = _run(one, result.graph, signature, show)
             changed += report.changes
             if report.changes:
                 result.reports.append(report)
         if not changed:
+            for one in (p for p in chosen if p.last):
+                report = _run(one, result.graph, signature, show)
+                if report.changes:
+                    result.reports.append(report)
             return result
     last = {r.name: r.firings[-1].rule for r in result.reports[-len(chosen) :] if r.firings}
     raise GraphError(

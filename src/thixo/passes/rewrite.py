@@ -45,7 +45,10 @@ class Expression:
 
 
 class Variable(Expression):
-    """Stands for any argument, the same wherever it is named; `test` may ask for more."""
+    """Stands for any argument, the same wherever it is named; `test` may ask for more.
+
+    A test sees the node that made a value; what is a view of it passes too.
+    """
 
     def __init__(self, name: str, test: Callable[[Any], bool] | None = None) -> None:
         self.name = name
@@ -124,9 +127,7 @@ def _fits(pattern: Any, given: Any, bound: dict[str, Any], makers: dict[Value, N
     if isinstance(pattern, Variable):
         if pattern.name in bound:
             return _alike(bound[pattern.name], given)
-        if pattern.test is not None and not pattern.test(
-            makers.get(given, given) if isinstance(given, Value) else given
-        ):
+        if pattern.test is not None and not pattern.test(_origin(given, makers)):
             return False
         bound[pattern.name] = given
         return True
@@ -136,6 +137,16 @@ def _fits(pattern: Any, given: Any, bound: dict[str, Any], makers: dict[Value, N
             return False
         return _fits_arguments(pattern, node.op, node.args, bound, makers)
     return _alike(pattern, given)
+
+
+def _origin(given: Any, makers: dict[Value, Node]) -> Any:
+    """The node that made a value, or what the value is a view of."""
+    while isinstance(given, Value) and (node := makers.get(given)) is not None:
+        shows = node.op.kind == "view" or node.op.full_name == "reshape"
+        if not shows or node.outputs[0].dtype is not node.args[0].dtype:
+            return node
+        given = node.args[0]
+    return given
 
 
 def _alike(a: Any, b: Any) -> bool:

@@ -1,0 +1,330 @@
+"""Fusion: pointwise, broadcast and row operators that run together become one node, and that node one kernel.
+
+>>> graph = tx.jit.trace(lambda x, w, b: (x * w + b).tanh(), (tx.ones(4, 3), tx.ones(3), tx.ones(3))).graph
+>>> print(tx.passes.optimize(graph).graph)
+graph fused_mul_add_tanh(x0: f32[s0, s1], x1: f32[s1], x2: f32[s1]) {
+  mul: f32[s0, s1] = mul(x0, x1)
+  add: f32[s0, s1] = add(mul, x2)
+  tanh: f32[s0, s1] = tanh(add)
+  return tanh
+}
+<BLANKLINE>
+graph traced(x: f32[n, m], w: f32[m], b: f32[m]) {
+  sizes n ~ 4, m ~ 3
+  tanh: f32[n, m] = fused(graph=fused_mul_add_tanh, inputs=[x, w, b])  # ...:1
+  return tanh
+}
+
+The sizes of a body are its own, so that groups which compute the same of different sizes are one graph and one kernel.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from thixo.errors import InternalError, ThixoError
+from thixo.graph.control import FUSED, graphs_in, subgraphs
+from thixo.graph.control_types import instantiate
+from thixo.graph.ir import Graph, Node, Type, Value, map_values, values_in
+from thixo.graph.text import graph_text, node_text
+from thixo.graph.trace import remove_dead
+from thixo.graph.typing import result_types
+from thixo.passes.groups import Grouping, Space
+from thixo.passes.manager import Firing, graph_pass
+from thixo.symbolic import Dim, Size, guards
+
+SHAPED = ("expand", "reshape", "view", "zeros", "ones", "full")  # their argument is their shape
+
+
+class Unfit(Exception):
+    """These nodes are not one kernel."""
+
+
+@graph_pass("fuse", last=True)
+def fuse(graph: Graph, firings: list[Firing]) -> int:
+    """Join nodes that run over the same places and rows into nodes that become one kernel each."""
+    bodies = Bodies()
+    inner = subgraphs(graph)
+    fused = {
+        id(g) for one in (*inner, graph) for n in one.nodes if n.op is FUSED for g in graphs_in(n)
+    }
+    return sum(_fuse(one, bodies, firings) for one in (*inner, graph) if id(one) not in fused)
+
+
+def _fuse(graph: Graph, bodies: Bodies, firings: list[Firing]) -> int:
+    grouping = Grouping(graph, bodies)
+    made: list[tuple[list[int], Node]] = []
+    for group in grouping.run():
+        made += _lowered(graph, grouping, sorted(group.members), bodies)
+    if not made:
+        return 0
+    for members, node in made:
+        texts = ", ".join(graph.nodes[m].op.full_name for m in members)
+        firings.append(Firing(f"{texts} in one kernel", node_text(node), node.source))
+    _replace(graph, grouping, made)
+    remove_dead(graph)
+    return len(made)
+
+
+def _lowered(
+    graph: Graph, grouping: Grouping, members: list[int], bodies: Bodies
+) -> list[tuple[list[int], Node]]:
+    """The fused nodes of a group: one, or those of its halves."""
+    members = _trimmed(grouping, members)
+    if sum(bodies.kind(graph.nodes[m]) != "view" for m in members) < 2:
+        return []
+    try:
+        return [(members, bodies.fused(graph, grouping, members))]
+    except Unfit:
+        half = len(members) // 2
+        first = _lowered(graph, grouping, members[:half], bodies)
+        return [*first, *_lowered(graph, grouping, members[half:], bodies)]
+
+
+def _trimmed(grouping: Grouping, members: list[int]) -> list[int]:
+    """Without views that show something to others only, or something of others: outside they cost nothing."""
+    inside = set(members)
+    for m in reversed(members):
+        node = grouping.nodes[m]
+        if grouping.kinds.kind(node) == "view" and not any(
+            r in inside for v in node.outputs for r in grouping.readers.get(v, ())
+        ):
+            inside.discard(m)
+    for m in members:
+        node = grouping.nodes[m]
+        if (
+            m in inside
+            and grouping.kinds.kind(node) == "view"
+            and not any(grouping.makers.get(v, -1) in inside for v in node.inputs)
+        ):
+            inside.discard(m)
+    return sorted(inside)
+
+
+def _replace(graph: Graph, grouping: Grouping, made: list[tuple[list[int], Node]]) -> None:
+    """Put the fused nodes into the graph, in an order in which everything can run."""
+    nodes = graph.nodes
+    place = list(range(len(nodes)))
+    fused: dict[int, Node] = {}
+    for members, node in made:
+        last = members[-1]
+        fused[last] = node
+        for m in members:
+            place[m] = last
+    waits: dict[int, set[int]] = {}
+    for i in range(len(nodes)):
+        found = waits.setdefault(place[i], set())
+        found.update(place[m] for m in grouping._waits_for(i))
+    followers: dict[int, list[int]] = {}
+    for i, found in waits.items():
+        found.discard(i)
+        for m in found:
+            followers.setdefault(m, []).append(i)
+    ready = [i for i, found in waits.items() if not found]
+    heapq.heapify(ready)
+    ordered: list[Node] = []
+    while ready:
+        i = heapq.heappop(ready)
+        ordered.append(fused.get(i, nodes[i]))
+        for f in followers.get(i, ()):
+            waits[f].discard(i)
+            if not waits[f]:
+                heapq.heappush(ready, f)
+    if len(ordered) != len(waits):
+        raise InternalError("fuse: groups wait for each other")
+    graph.nodes = ordered
+
+
+class Bodies:
+    """The graphs of fused nodes, equal ones once; and what is known of operators as parts of kernels."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Graph | None] = {}
+        self._kinds: dict[Any, str | None] = {}
+
+    # ---- single nodes
+
+    def kind(self, node: Node) -> str | None:
+        """What a node is to a kernel: pointwise, rows, view, fill; None where it is no part of one."""
+        op = node.op
+        if op.kind not in ("pointwise", "view", "generic") or not node.outputs:
+            return None
+        key = (op.full_name, *map(_kind_key, node.args))
+        if op.kind == "view" or op.full_name in SHAPED or getattr(op, "rows", None) is not None:
+            key = (*key, *(str(v.type) for v in values_in(node.args)))
+        found = self._kinds.get(key, "")
+        if found == "":
+            found = self._kinds[key] = self._find_kind(node)
+        return found
+
+    def _find_kind(self, node: Node) -> str | None:
+        from thixo.codegen.axes import FILLED, SAME, Axes, NotLowered
+
+        op = node.op
+        rows = getattr(op, "rows", None) is not None
+        if op.full_name in FILLED:
+            return "fill"
+        if not rows and op.kind == "generic" and op.full_name not in (*SAME, "reshape"):
+            return None
+        axes = Axes()
+        try:
+            axes.add(node)
+            if op.kind in ("view",) or op.full_name in ("reshape", "clone"):
+                return "view"
+            if rows and not axes.of_rows(node)[1]:
+                return None
+            # A number that follows from sizes is as good as any other here.
+            args = [7 if isinstance(a, Dim) else a for a in node.args]
+            graph = Graph("one")
+            graph.nodes = [Node(op, args, node.outputs)]
+            graph.outputs = list(node.outputs)
+            self.fused(graph, Grouping(graph, self), [0])
+        except (NotLowered, Unfit):
+            return None
+        return "rows" if rows else "pointwise"
+
+    def rows(self, node: Node) -> tuple[Space, frozenset[int]]:
+        """The places that a row operator runs over, and which of their axes make up a row."""
+        from thixo.codegen.axes import Axes
+
+        axes = Axes()
+        axes.add(node)
+        full = [axes.find(a) for a in axes.reduced[node][0] if a is not None]
+        _, reduced = axes.of_rows(node)
+        space = tuple(str(axes.sizes[a]) for a in full)
+        return space, frozenset(d for d, a in enumerate(full) if a in reduced)
+
+    # ---- fused nodes
+
+    def fused(self, graph: Graph, grouping: Grouping, members: Sequence[int]) -> Node:
+        """The node that computes what these nodes do."""
+        inside = set(members)
+        chosen = _with_free(grouping, members)
+        inputs: list[Value] = []
+        for m in chosen:
+            for v in grouping.inputs[m]:
+                outside = grouping.makers.get(v, -1) not in chosen
+                if outside and v not in inputs and not _is_number(graph, v):
+                    inputs.append(v)
+        outputs = [
+            v
+            for m in members
+            for v in grouping.nodes[m].outputs
+            if v in grouping.results or any(r not in inside for r in grouping.readers.get(v, ()))
+        ]
+        nodes = [grouping.nodes[m] for m in sorted(chosen)]
+        body = self._shared(_body(graph, nodes, inputs, outputs))
+        try:
+            with guards() as kept:
+                types = instantiate(body, [v.type for v in inputs], "fuse")
+        except ThixoError as error:
+            raise Unfit(str(error)) from None
+        if kept or any(t != v.type for t, v in zip(types, outputs, strict=True)):
+            raise Unfit("types that differ")
+        return Node(FUSED, (body, inputs), outputs, grouping.nodes[members[-1]].source)
+
+    def _shared(self, body: Graph) -> Graph:
+        """An equal body that is there already; refused where it is no kernel."""
+        from thixo.codegen.group import NotLowered, lower_group
+
+        key = graph_text(body, sources=False)
+        if key not in self._known:
+            try:
+                lower_group(body)
+                self._known[key] = body
+            except NotLowered:
+                self._known[key] = None
+        found = self._known[key]
+        if found is None:
+            raise Unfit(key)
+        return found
+
+
+def _kind_key(a: Any) -> Any:
+    if isinstance(a, Value):
+        return a.type.dtype.short, a.type.ndim == 0
+    if isinstance(a, tuple | list):
+        return tuple(map(_kind_key, a))
+    if isinstance(a, Dim):
+        return "size"
+    return type(a).__name__, str(a)
+
+
+def _is_number(graph: Graph, v: Value) -> bool:
+    """Whether a value is a constant without axes that cannot change."""
+    return not v.type.ndim and isinstance(graph.constants.get(v), np.ndarray)
+
+
+def _with_free(grouping: Grouping, members: Sequence[int]) -> set[int]:
+    """The nodes, and those that they read which are made of numbers alone."""
+    found = set(members)
+    pending = list(members)
+    while pending:
+        for v in grouping.inputs[pending.pop()]:
+            m = grouping.makers.get(v, -1)
+            if m in grouping.free and m not in found:
+                found.add(m)
+                pending.append(m)
+    return found
+
+
+def _body(
+    graph: Graph, nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value]
+) -> Graph:
+    names = [n.op.sig.name for n in nodes if n.op.kind != "view"][-4:]
+    body = Graph("_".join(["fused", *dict.fromkeys(names)]))
+    sizes: dict[str, Size] = {}
+    symbols: dict[str, Size] = {}
+
+    def size(s: Size) -> Size:
+        if not isinstance(s, Dim) and s <= 1:
+            return s
+        if str(s) not in sizes:
+            raise Unfit(f"the size {s}, which no input has")
+        return sizes[str(s)]
+
+    def attribute(a: Any) -> Any:
+        if isinstance(a, Dim):
+            if not set(a.symbols) <= set(symbols):
+                raise Unfit(f"the size {a}")
+            return a.substitute(symbols)
+        if isinstance(a, tuple | list):
+            return type(a)(map(attribute, a))
+        return a
+
+    for v in inputs:
+        for s in v.type.shape:
+            if str(s) not in sizes and (isinstance(s, Dim) or s > 1):
+                low = s.bounds[0] if isinstance(s, Dim) else 2
+                made = Dim(f"s{len(sizes)}", None, 2 if low is None else min(low, 2))
+                sizes[str(s)] = made
+                if isinstance(s, Dim):
+                    symbols[str(s)] = made
+    new: dict[Value, Value] = {}
+    for i, v in enumerate(inputs):
+        new[v] = body.input(f"x{i}", Type(v.dtype, [size(s) for s in v.shape], v.device))
+    for node in nodes:
+        for v in node.inputs:
+            if v not in new:
+                new[v] = body.constant("c", graph.constants[v])
+        args = list(map_values(node.args, new.__getitem__))
+        for i, (p, a) in enumerate(zip(node.op.sig.params, args, strict=True)):
+            if node.op.full_name in SHAPED and p.name in ("size", "shape"):
+                args[i] = tuple(size(s) for s in node.outputs[0].shape)
+            elif next(values_in((a,)), None) is None:
+                args[i] = attribute(a)
+        try:
+            with guards() as kept:
+                types = result_types(node.op, args)
+        except ThixoError as error:
+            raise Unfit(str(error)) from None
+        if kept:
+            raise Unfit("a question about sizes")
+        made_node = body.add(node.op, args, types, source=None)
+        new.update(zip(node.outputs, made_node.outputs, strict=True))
+    body.outputs = [new[v] for v in outputs]
+    return body
