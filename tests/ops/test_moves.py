@@ -37,6 +37,13 @@ def strided(rng, array):
     )
 
 
+def turned(array):
+    """The same elements with the last two axes the other way round in memory."""
+    if array.ndim < 2:
+        return tx.from_numpy(array)
+    return tx.from_numpy(np.ascontiguousarray(array.swapaxes(-1, -2))).transpose(-1, -2)
+
+
 def same(result, expected):
     np.testing.assert_array_equal(result.numpy(), expected)
     assert result.is_contiguous()
@@ -202,13 +209,15 @@ def test_scans(rng, shape, dtype):
         x = np.round(x)  # sums of small whole numbers are exact in any order
     if dtype == "float16":
         x = np.sign(x)
-    for t in (tx.from_numpy(x), strided(rng, x)):
+    for t in (tx.from_numpy(x), strided(rng, x), turned(x)):
         for d in range(x.ndim):
             wide = np.int64 if "int" in dtype else x.dtype
             expected = np.add.accumulate(x, d, dtype=wide)
             same(tx.cumsum(t, d), expected)
             if dtype == "complex64":
                 continue
+            if "int" in dtype:
+                same(tx.cumprod(t, d), np.multiply.accumulate(x, d, dtype=wide))
             values, places = tx.cummax(t, d)
             same(values, np.maximum.accumulate(x, d))
             np.testing.assert_array_equal(np.take_along_axis(x, places.numpy(), d), values.numpy())
@@ -221,6 +230,43 @@ def test_long_sums_are_accurate(rng):
     np.testing.assert_allclose(tx.cumsum(tx.from_numpy(x), 0).numpy(), exact, rtol=1e-6)
     zeros = tx.full((5000,), -0.0)
     assert np.signbit(tx.cumsum(zeros, 0).numpy()).all()
+    assert np.signbit(tx.cumsum(zeros.reshape(100, 50).t(), 1).numpy()).all()
+
+
+@pytest.mark.parametrize("shape", [(33, 50), (3, 19, 40), (2, 3, 16, 64), (8, 1), (0, 9), (9, 0)])
+def test_scans_of_rows_that_lie_side_by_side(rng, shape):
+    x = rng.standard_normal(shape, dtype=np.float32)
+    same(tx.cumsum(turned(x), -1), np.cumsum(x.astype(np.float64), -1).astype(np.float32))
+    same(tx.cumprod(turned(x), -1), np.cumprod(x.astype(np.float64), -1).astype(np.float32))
+    same(tx.cumsum(turned(x), -1, dtype=tx.float64), np.cumsum(x.astype(np.float64), -1))
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, "complex128"])
+def test_sums_of_whole_rows(rng, dtype):
+    source = draw(rng, (50, 3, 33), "complex64" if dtype == "complex128" else dtype).astype(dtype)
+    rows = rng.integers(0, 20, 50)
+    rows[rows == 7] = 8  # nothing comes to it
+    add = np.logical_or if dtype == "bool" else np.add
+    expected = np.zeros((20, 3, 33), "float32" if dtype == "float16" else dtype)
+    add.at(expected, rows, source)
+    expected = expected.astype(dtype)
+    index = tx.from_numpy(rows)
+    same(tx.index_sum(tx.from_numpy(source), 0, index, 20), expected)
+    same(tx.index_sum(strided(rng, source), 0, index, 20), expected)
+    same(tx.index_sum(tx.from_numpy(source).unsqueeze(0), 1, index.int(), 20), expected[None])
+    gaps = tx.from_numpy(np.repeat(source, 2, 0))[::2]
+    same(tx.index_sum(gaps, 0, index, 20), expected)
+    negative = tx.from_numpy(np.where(rows % 2, rows - 20, rows))
+    same(tx.place_sum(gaps, (negative,), (20, 3, 33)), expected)
+    pair = (tx.from_numpy(rows // 5), tx.from_numpy(rows % 5))
+    same(tx.place_sum(gaps, pair, (4, 5, 3, 33)), expected.reshape(4, 5, 3, 33))
+    for wrong in (20, -21):
+        with pytest.raises(IndexOutOfRange, match=str(wrong)):
+            tx.place_sum(gaps[:1], (tx.tensor([wrong]),), (20, 3, 33))
+    assert tx.index_sum(gaps[:0], 0, index[:0], 0).shape == (0, 3, 33)
+    if dtype in ("float32", "float64"):  # as in zeros that are added to
+        none = tx.full((1, 40), -0.0, dtype=gaps.dtype)
+        assert not np.signbit(tx.index_sum(none, 0, tx.tensor([0]), 1).numpy()).any()
 
 
 @pytest.mark.parametrize("dtype", REAL)
@@ -300,13 +346,15 @@ def results(rng):
     yield tx.index_select(x, 0, rows)
     yield tx.index_add(x, 0, rows, source)
     yield tx.index_add(tx.zeros(700, 3), 0, buckets, narrow)
+    yield tx.index_sum(source, 0, rows, 513)
+    yield tx.index_sum(source.bfloat16(), 0, rows, 20_000)
     yield tx.scatter_add(x, 1, picks, x)
     yield tx.scatter_add(x.t(), 0, picks.t(), x.t())
     yield tx.scatter_add(tx.zeros(700), 0, buckets, line)
     yield tx.put(tx.zeros(700), buckets, line, True)
     yield tx.index_put(tx.zeros(700), (buckets,), line)
     yield from (tx.cumsum(line, 0), tx.cumsum(x, 0), tx.cumsum(x, 1), tx.cumprod(x, 0))
-    yield tx.cumsum(line.double(), 0)
+    yield from (tx.cumsum(x.t(), 1), tx.cumsum(x.t(), 0), tx.cumsum(line.double(), 0))
     yield from tx.sort(line)
     yield from tx.sort(x, 0)
     yield from tx.topk(x, 20)

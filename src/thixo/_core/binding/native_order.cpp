@@ -20,20 +20,34 @@ ScanShape scan_shape(const Tensor& t, int axis) {
 
 // ---- scans
 
+// Whether rows lie side by side: neighbours on the last of the axes before the scanned one, which is the last.
+bool rows_side_by_side(const Tensor& t, int axis, Axes& outer) {
+  constexpr int64_t kFewest = 8;  // rows; fewer are better copied
+  if (axis != t.ndim() - 1 || t.sizes[axis] < 2 || t.is_contiguous()) return false;
+  const int64_t item = item_size(t.dtype);
+  for (int d = 0; d < axis; ++d) outer.add(t.sizes[d], t.strides[d] * item);
+  return outer.count && outer.strides[outer.count - 1] == item && outer.sizes[outer.count - 1] >= kFewest;
+}
+
 bool fold(PyObject* const* slots, Results& out, Scan kind) {
   Ref<Tensor> x = ref_of(slots[0]);
   int axis;
   if (!find_axis(slots[1], x->ndim(), axis)) return false;
   const bool widen = slots[2] == Py_None;
-  if (!widen) {
-    const DType wanted = dtype_from(slots[2], "cumsum");
-    if (is_bool(wanted)) return false;
-    x = wanted == x->dtype ? contiguous(x) : contiguous_copy(*x, wanted);
-  } else {
-    x = contiguous(x);
-  }
+  const DType wanted = widen ? x->dtype : dtype_from(slots[2], "cumsum");
+  if (!widen && is_bool(wanted)) return false;
+  Axes outer;
+  const bool across = wanted == x->dtype && rows_side_by_side(*x, axis, outer);
+  if (across) x = pinned(x);
+  else x = wanted == x->dtype ? contiguous(x) : contiguous_copy(*x, wanted);
   const bool whole = is_integer(x->dtype) || is_bool(x->dtype);
   Ref<Tensor> y = empty(x->sizes, widen && whole ? DType::I64 : x->dtype);
+  if (across) {
+    WithoutGil free(is_long(x->numel));
+    scan_across(kind, y->data(), x->data(), x->dtype, widen, outer, x->sizes[axis], x->strides[axis] * item_size(x->dtype));
+    out.push_back(y);
+    return true;
+  }
   {
     WithoutGil free(is_long(x->numel));
     scan(kind, y->data(), x->data(), x->dtype, widen, scan_shape(*x, axis));

@@ -144,6 +144,38 @@ bool index_copy(const Operator&, PyObject* const* slots, Results& out) { return 
 bool index_add_in_place(const Operator&, PyObject* const* slots) { return lines_into(slots, Write::Add, nullptr); }
 bool index_copy_in_place(const Operator&, PyObject* const* slots) { return lines_into(slots, Write::Set, nullptr); }
 
+// Sums into a new array of rows, if they are that: nothing before the places, whole rows after them. y is made then.
+enum class Summed : uint8_t { Not, Done, OutOfRange };
+Summed sum_whole_rows(const Dims& sizes, int first, const Indices& indices, bool negative, const Values& values, Ref<Tensor>& y) {
+  const int picked = int(indices.size()), item = item_size(values.dtype);
+  RowSums job;
+  job.rows = job.width = 1;
+  for (int d = 0; d < first; ++d)
+    if (sizes[d] != 1) return Summed::Not;
+  for (int d = sizes.size() - 1; d >= first + picked; --d) {
+    if (sizes[d] != 1 && values.strides[d - picked + 1] != job.width) return Summed::Not;
+    job.width *= sizes[d];
+  }
+  if (job.width * item < kSummedRow) return Summed::Not;
+  job.places.axes = picked;
+  job.places.negative = negative;
+  job.places.count = indices[0]->numel;
+  if (job.places.count == 0 || job.places.count > INT32_MAX) return Summed::Not;
+  for (int k = picked - 1; k >= 0; --k) {
+    job.places.index[k] = reinterpret_cast<const int64_t*>(indices[k]->data());
+    job.places.size[k] = sizes[first + k];
+    job.places.stride[k] = job.rows;
+    job.rows *= sizes[first + k];
+  }
+  y = empty(sizes, values.dtype);
+  job.to = y->data();
+  job.from = values.data;
+  job.dtype = values.dtype;
+  job.from_row = values.strides[first] * item;
+  WithoutGil free(is_long(y->numel) || is_long(job.places.count * job.width));
+  return sum_rows(job) ? Summed::Done : Summed::OutOfRange;
+}
+
 // index_sum(source, dim, index, size)
 bool index_sum(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> source = ref_of(slots[0]), index = ref_of(slots[2]);
@@ -154,7 +186,15 @@ bool index_sum(const Operator&, PyObject* const* slots, Results& out) {
   sizes[axis] = size;
   if (!lines_fit(sizes, axis, *index, *source)) return false;
   checked_numel(sizes, source->dtype, "index_sum");
-  Ref<Tensor> y = zeros_of(sizes, sum_dtype(source->dtype, Write::Add));
+  Indices lines;
+  lines.push_back(index_line(index));
+  Ref<Tensor> from = pinned(source), y;
+  const Summed summed = sum_whole_rows(sizes, axis, lines, false, {from->data(), from->dtype, from->strides, from}, y);
+  if (summed != Summed::Not) {
+    if (summed == Summed::Done) out.push_back(y);
+    return summed == Summed::Done;
+  }
+  y = zeros_of(sizes, sum_dtype(source->dtype, Write::Add));
   return write_lines(y, axis, index, source, Write::Add) && finish(y, source->dtype, out);
 }
 
@@ -252,7 +292,13 @@ bool place_sum(const Operator&, PyObject* const* slots, Results& out) {
   Dims joint;
   Values values;
   if (!join_indices(slots[1], lines, joint) || !spread(given, sizes, int(count), joint, values)) return false;
-  Ref<Tensor> y = zeros_of(sizes, sum_dtype(given->dtype, Write::Add));
+  Ref<Tensor> y;
+  const Summed summed = sum_whole_rows(sizes, 0, lines, true, values, y);
+  if (summed != Summed::Not) {
+    if (summed == Summed::Done) out.push_back(y);
+    return summed == Summed::Done;
+  }
+  y = zeros_of(sizes, sum_dtype(given->dtype, Write::Add));
   return write_places(y, 0, lines, true, values, Write::Add) && finish(y, given->dtype, out);
 }
 

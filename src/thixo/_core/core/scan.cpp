@@ -7,6 +7,7 @@
 
 #include "kernels/types.h"
 #include "scan_columns.h"
+#include "scan_fold.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -17,36 +18,6 @@ namespace {
 
 constexpr int64_t kChain = 1040;    // elements of a chain: not a power of two, so that four fall into different cache sets
 constexpr int64_t kBlock = 4 * kChain;
-
-// What is carried from element to element.
-template <class T>
-using Carried = std::conditional_t<kIsHalf<T> || std::is_same_v<T, float>, double, T>;
-
-template <class T, class Out, Scan kind>
-struct Fold {
-  using In = T;
-  using Acc = std::conditional_t<std::is_same_v<Out, int64_t>, int64_t, Carried<T>>;
-  using Result = Out;
-  static Acc widen(T x) {
-    if constexpr (kIsHalf<T>) return double(float(x));
-    else return convert<Acc>(x);
-  }
-  // Nothing has been added yet: -0.0, since 0.0 would make a 0.0 of a -0.0.
-  static Acc nothing() { return std::is_floating_point_v<Acc> ? Acc(-0.0) : Acc(); }
-  static Acc next(Acc a, Acc b) {
-    if constexpr (std::is_integral_v<Acc>) {
-      // In at least 32 bits without a sign: overflow wraps.
-      using U = std::conditional_t<sizeof(Acc) == 8, uint64_t, uint32_t>;
-      return kind == Scan::Sum ? Acc(U(a) + U(b)) : Acc(U(a) * U(b));
-    } else {
-      return kind == Scan::Sum ? a + b : a * b;
-    }
-  }
-  static Out result(Acc a) {
-    if constexpr (kIsHalf<Out>) return Out(a);
-    else return convert<Out>(a);
-  }
-};
 
 template <class F>
 void scan_row(typename F::Result* to, const typename F::In* from, int64_t n) {
@@ -300,7 +271,7 @@ void scan_columns(typename F::Result* to, const typename F::In* from, int64_t n,
   }
 }
 
-template <class F, bool kReorders>
+template <class F>
 void run(char* to, const char* from, ScanShape s) {
   auto* y = reinterpret_cast<typename F::Result*>(to);
   auto* x = reinterpret_cast<const typename F::In*>(from);
@@ -309,7 +280,7 @@ void run(char* to, const char* from, ScanShape s) {
       const int64_t at = o * s.n * s.inner + first;
       scan_columns<F>(y + at, x + at, s.n, s.inner, columns);
     });
-  if constexpr (kReorders && std::is_same_v<typename F::In, float>) {
+  if constexpr (kReorders<F> && std::is_same_v<typename F::In, float>) {
     const bool long_rows = s.outer < 16 && s.n > 16 * kBlock;
     if (long_rows) {
       for (int64_t o = 0; o < s.outer; ++o) scan_float_row(y + o * s.n, x + o * s.n, s.n, true);
@@ -320,8 +291,8 @@ void run(char* to, const char* from, ScanShape s) {
         for (int64_t o = begin; o < end; ++o) scan_float_row(y + o * s.n, x + o * s.n, s.n, false);
       });
   }
-  // Additions that may be grouped otherwise (integers, and float32 in double): long rows in blocks.
-  const bool blocks = kReorders && s.n > kChain && !std::is_same_v<typename F::In, float>;
+  // Long rows in blocks, where additions may be grouped otherwise.
+  const bool blocks = kReorders<F> && s.n > kChain && !std::is_same_v<typename F::In, float>;
   if (blocks && s.outer < 16 && s.n > 16 * kBlock) {
     for (int64_t o = 0; o < s.outer; ++o) scan_long_row<F>(y + o * s.n, x + o * s.n, s.n, true);
     return;
@@ -331,7 +302,7 @@ void run(char* to, const char* from, ScanShape s) {
     int64_t o = begin * 8;
     const int64_t stop = std::min(s.outer, end * 8);
 #if defined(__SSE2__)
-    if constexpr (kReorders && std::is_same_v<typename F::In, float>) {
+    if constexpr (kReorders<F> && std::is_same_v<typename F::In, float>) {
       for (; o + 8 <= stop; o += 8) scan_float_rows<4>(y + o * s.n, x + o * s.n, s.n);
       for (; o + 2 <= stop; o += 2) scan_float_rows<1>(y + o * s.n, x + o * s.n, s.n);
     }
@@ -345,26 +316,11 @@ void run(char* to, const char* from, ScanShape s) {
   });
 }
 
-template <Scan kind>
-void scan_kind(char* to, const char* from, DType in, bool widen, ScanShape s) {
-  visit(in, [&]<class T>() {
-    if constexpr (kIsBool<T>) {
-      run<Fold<T, int64_t, kind>, kind == Scan::Sum>(to, from, s);
-    } else if constexpr (std::is_integral_v<T>) {
-      if (widen) run<Fold<T, int64_t, kind>, kind == Scan::Sum>(to, from, s);
-      else run<Fold<T, T, kind>, kind == Scan::Sum>(to, from, s);
-    } else {
-      run<Fold<T, T, kind>, kind == Scan::Sum && (kIsHalf<T> || std::is_same_v<T, float>)>(to, from, s);
-    }
-  });
-}
-
 }  // namespace
 
 void scan(Scan kind, char* to, const char* from, DType in, bool widen, ScanShape s) {
   if (is_empty(s)) return;
-  if (kind == Scan::Sum) scan_kind<Scan::Sum>(to, from, in, widen, s);
-  else scan_kind<Scan::Product>(to, from, in, widen, s);
+  visit_fold(kind, in, widen, [&](auto fold) { run<decltype(fold)>(to, from, s); });
 }
 
 }  // namespace thixo

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "dtype.h"
+#include "gather.h"
 
 namespace thixo {
 
@@ -15,6 +16,10 @@ enum class Scan : uint8_t { Sum, Product };
 // from has dtype `in`. The result has dtype `in` too, or I64 where `in` is an integer or bool and `widen` says so.
 // float32 and halves are accumulated in double and rounded once each.
 void scan(Scan kind, char* to, const char* from, DType in, bool widen, ScanShape shape);
+
+// The same along the last axis of an array that lies otherwise: neighbours on the last of the axes before it (`outer`,
+// in bytes) are neighbours in memory, those along the scanned axis are `step` bytes apart. The result is contiguous.
+void scan_across(Scan kind, char* to, const char* from, DType in, bool widen, const Axes& outer, int64_t n, int64_t step);
 
 // The greatest (or least) so far, and the last place where it is; NaN is greater (and less) than all else.
 void scan_extreme(bool greatest, char* values, int64_t* places, const char* from, DType dtype, ScanShape shape);

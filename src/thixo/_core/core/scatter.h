@@ -24,6 +24,20 @@ struct Scatter {
 };
 bool scatter_blocks(const Scatter& job);
 
+// to[p] = the sum of all rows from[i] whose place is p, 0 where there are none: what scatter_blocks would add up in zeros, with
+// no zeros to be written and read again. Rows of `width` elements, those of `to` one after the other, those of `from` at a
+// stride of `from_row` bytes; the strides of `places` are in rows, of which `to` has `rows`. Both have the dtype; halves are
+// added in float and rounded once. False, with `to` untouched, if a place is out of range.
+struct RowSums {
+  char* to = nullptr;
+  const char* from = nullptr;
+  DType dtype = DType::F32;
+  int64_t rows = 0, width = 0, from_row = 0;
+  Places places;
+};
+bool sum_rows(const RowSums& job);
+constexpr int64_t kSummedRow = 64;  // bytes of a row from which this pays
+
 // to[..., index[..., j, ...], ...] = (or +=) from[..., j, ...] along one axis. index's shape is walked; the axes of
 // from are at least as long, those of `to` too but for `axis`. An `Add` into halves wants `to` in F32. With `check_first`
 // nothing is written if an index is out of range; without, those in range may be.
