@@ -44,3 +44,43 @@ def test_rows_are_those_of_a_small_array(arrays):
         few = function(tx.tensor(a[1000:1010]), 1).numpy()
         np.testing.assert_array_equal(whole[1000:1010], few)
         np.testing.assert_array_equal(whole[-10:], function(tx.tensor(a[-10:]), 1).numpy())
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_products_of_few_terms(arrays, threads):
+    a, b = arrays[0][:, :3], arrays[1][:3]
+    before = tx.get_num_threads()
+    tx.set_num_threads(threads)
+    try:
+        outer = tx.outer(tx.tensor(a[:, 0]), tx.tensor(b[0])).numpy()
+        np.testing.assert_array_equal(outer, np.outer(a[:, 0], b[0]))
+        whole = (tx.tensor(a) @ tx.tensor(b)).numpy()
+        np.testing.assert_array_equal(whole[-40:], (tx.tensor(a[-40:]) @ tx.tensor(b)).numpy())
+        np.testing.assert_allclose(whole, a @ b, rtol=1e-5, atol=1e-5)
+    finally:
+        tx.set_num_threads(before)
+
+
+def test_sums_of_rows_by_index(arrays):
+    a = arrays[0]
+    rows = np.random.default_rng(1).integers(0, ROWS, 900)
+    expected = np.zeros((ROWS, COLUMNS), np.float32)
+    np.add.at(expected, rows, a[:900])
+    found = tx.index_sum(tx.tensor(a[:900]), 0, tx.tensor(rows), ROWS)
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_layer_norm_and_its_gradients():
+    rows, columns = 8209, 2051  # 67 MB
+    a = np.random.default_rng(2).standard_normal((rows, columns), np.float32)
+    weight = np.linspace(-1, 1, columns, dtype=np.float32)
+    x, w = tx.tensor(a).requires_grad_(), tx.tensor(weight).requires_grad_()
+    y = tx.nn.functional.layer_norm(x, (columns,), w)
+    few = tx.nn.functional.layer_norm(x.detach()[-9:], (columns,), w.detach())
+    np.testing.assert_array_equal(y.detach().numpy()[-9:], few.numpy())
+    into_x, into_w = tx.autograd.grad(y, [x, w], tx.tensor(a))
+    standard = (a - a.mean(1, keepdims=True)) / np.sqrt(a.var(1, keepdims=True) + 1e-5)
+    np.testing.assert_allclose(into_w.numpy(), (a * standard).sum(0), rtol=1e-4)
+    part = tx.tensor(a[-9:]).requires_grad_()
+    tx.nn.functional.layer_norm(part, (columns,), w).backward(tx.tensor(a[-9:]))
+    np.testing.assert_allclose(into_x.numpy()[-9:], part.grad.numpy(), rtol=1e-4, atol=1e-6)

@@ -112,6 +112,19 @@ void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, 
   });
 }
 
+// Single elements out of a row of `span` bytes, of which most lines are met, in any order: hardware sees no pattern there, so
+// the lines of the row that comes next are asked for meanwhile.
+void copy_elements(char* to, const char* from, const char* next, int64_t span, const int64_t* offsets, int64_t n, int item,
+                   const Axes& after) {
+  constexpr int64_t kSome = 64;
+  const int64_t turns = (n + kSome - 1) / kSome, lines = (span / 64 + turns) / turns;
+  for (int64_t i = 0; i < n; i += kSome) {
+    const char* line = next + i / kSome * lines * 64;
+    for (int64_t k = 0; k < lines && line < next + span; ++k, line += 64) __builtin_prefetch(line);
+    copy_places(to + i * item, from, offsets + i, std::min(kSome, n - i), item, after, true);
+  }
+}
+
 }  // namespace
 
 bool gather_blocks(char* to, const char* from, int item, const Axes& before, const Places& places, const Axes& after) {
@@ -142,10 +155,16 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
   });
   if (!good) return false;
   const int64_t total = rows * n, grain = std::max<int64_t>(1, kMoveGrain / block);
+  constexpr int64_t kNear = 1 << 19;  // bytes that are in a near cache anyway
+  const int64_t span = places.axes == 1 && places.stride[0] > 0 ? places.size[0] * places.stride[0] : 0;
+  const bool dense = block == item && span / 64 <= 2 * n && rows * span > kNear;
   parallel_evenly(total, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t row = i / n, first = i % n, some = std::min(end - i, n - first);
-      copy_places(to + i * block, from + before.offset(row), offsets.get() + first, some, item, after, solid);
+      if (dense && row + 1 < rows)
+        copy_elements(to + i * block, from + before.offset(row), from + before.offset(row + 1), span, offsets.get() + first, some,
+                      item, after);
+      else copy_places(to + i * block, from + before.offset(row), offsets.get() + first, some, item, after, solid);
       i += some;
     }
   });

@@ -1,5 +1,6 @@
 // Products of floats from where the matrices are; gemm_packed.cpp has those from panels.
 #include "gemm_job.h"
+#include "stream.h"
 #include "thread_pool.h"
 
 namespace thixo {
@@ -14,7 +15,47 @@ bool direct_fits(const Job& job, const GemmKernels& g) {
   return g.partial_rows_of_b || job.n % g.tiles.columns == 0;
 }
 
+namespace {
+
+// With few k, writing C is what takes time: one that no cache holds is made in pieces that the nearest one does, and
+// written past the others.
+constexpr int64_t kPieceRows = 16;    // at most
+constexpr int64_t kPieceRow = 2048;  // bytes
+
+bool streams_c(const Job& job, const GemmKernels& g) {
+  const int64_t item = item_size(job.dtype);
+  return kStreams && job.k > 0 && job.k < kFewK && !job.bias && !job.epilogue.apply && job.n * item >= kPieceRow &&
+         job.m * job.n * item >= kStreamedBytes && g.tiles.rows <= kPieceRows && g.tiles.columns * item <= kPieceRow;
+}
+
+void streamed_product(const Job& job, const GemmKernels& g) {
+  const TileKernels& t = g.tiles;
+  const int64_t item = item_size(job.dtype), height = panel_height(job.m, t.rows);
+  const int64_t width = kPieceRow / (t.columns * item) * t.columns;
+  auto part = [&](int64_t row) {
+    alignas(64) char piece[kPieceRows * kPieceRow];
+    const int64_t rows = std::min(height, job.m - row);
+    for (int64_t left = 0; left < job.n; left += width) {
+      const int64_t columns = std::min(width, job.n - left);
+      for (int64_t j = 0; j < columns; j += t.columns)
+        t.tile(job.k, job.a_at(row, 0), job.a_row, job.a_k, job.b_at(0, left + j), job.b_k, piece + j * item, width, rows,
+               std::min(t.columns, columns - j), 0);
+      for (int64_t i = 0; i < rows; ++i) stream_out(job.c_at(row + i, left), piece + i * width * item, columns * item);
+    }
+  };
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) part(i * height);
+    stream_end();
+  };
+  const int64_t panels = ceil_div(job.m, height);
+  if (job.parallel) parallel_evenly(panels, 1, run);
+  else run(0, panels);
+}
+
+}  // namespace
+
 void direct_product(const Job& job, const GemmKernels& g) {
+  if (streams_c(job, g)) return streamed_product(job, g);
   const TileKernels& t = g.tiles;
   const int64_t height = panel_height(job.m, t.rows);
   const bool more = job.bias || job.epilogue.apply;

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "allocator.h"
 #include "kernels.h"
+#include "stream.h"
 #include "thread_pool.h"
 
 namespace thixo {
@@ -13,6 +15,7 @@ namespace {
 
 constexpr int64_t kBlock = 32768;  // places of a block, where few long rows are cut
 constexpr int64_t kSummedRows = 64;   // rows that add up one after the other where sums go over rows
+constexpr int64_t kSummedChunks = 64;
 constexpr int64_t kPacked = 1 << 19;  // bytes that are packed at a time
 constexpr int64_t kPad = 64;       // places that a kept line has more than the row
 
@@ -225,18 +228,79 @@ struct ColumnSums {
       std::memset(pointers[operand[i]], 0, bytes(i));
     }
   }
+  // Some of the columns: so few that they stay in the cache through all steps.
   template <class T>
-  void add_pairs(int i) {
+  void add_pairs(int i, int64_t begin, int64_t end) {
     T* at = reinterpret_cast<T*>(block[i].data);
     for (int64_t step = 1; step < chunks; step *= 2)
-      for (int64_t c = 0; c + step < chunks; c += 2 * step)
-        for (int64_t j = 0; j < total; ++j) at[c * total + j] += at[(c + step) * total + j];
+      for (int64_t c = 0; c + step < chunks; c += 2 * step) {
+        T* sum = at + c * total;
+        const T* other = at + (c + step) * total;
+        for (int64_t j = begin; j < end; ++j) sum[j] += other[j];
+      }
   }
   template <class Where>
   void join(Where&& where) {
-    for (int i = 0; i < count; ++i) {
-      dtype[i] == DType::F64 ? add_pairs<double>(i) : add_pairs<float>(i);
+    constexpr int64_t kColumns = 256, kGrain = 65536;
+    const int64_t pieces = (total + kColumns - 1) / kColumns;
+    const int64_t grain = std::max<int64_t>(1, kGrain / (kColumns * std::max<int64_t>(chunks, 1)));
+    parallel_for(count * pieces, grain, [&](int64_t first, int64_t last) {
+      for (int64_t p = first; p < last; ++p) {
+        const int i = static_cast<int>(p / pieces);
+        const int64_t begin = p % pieces * kColumns, end = std::min(total, begin + kColumns);
+        dtype[i] == DType::F64 ? add_pairs<double>(i, begin, end) : add_pairs<float>(i, begin, end);
+      }
+    });
+    for (int i = 0; i < count; ++i)
       if (bytes(i)) std::memcpy(where(operand[i]), block[i].data, bytes(i));
+  }
+};
+
+// Results that no cache holds (stream.h): a few rows are computed into memory that is near, and written from there.
+struct Streamed {
+  static constexpr int64_t kNear = 1 << 16;  // bytes
+  // A kernel has more to do than to write: while the last cache holds what it needs, it does not wait for that.
+  static constexpr int64_t kLeast = 4 * kStreamedBytes;
+  int count = 0, operand[kMaxRowOperands];
+  int64_t rows = 0, bytes[kMaxRowOperands], start[kMaxRowOperands], total = 0;  // of a row, of all rows at a time
+
+  Streamed(const RowNest& nest, const RowKernel& kernel) {
+    if (!kStreams || nest.layout != RowLayout::Along || nest.segments != 1) return;
+    int64_t row = 0;
+    for (int k = 0; k < kernel.count; ++k) {
+      const int64_t item = item_size(kernel.dtype[k]), size = nest.columns * item;
+      if (!kernel.written[k] || kernel.view[k] != RowView::Full || nest.packed[k] || nest.strides[3 * k + 2] != item) continue;
+      if (size < 1024 || nest.outer_total * nest.rows * size < kLeast) continue;
+      bool own = true;  // in place it is in the cache already
+      for (int i = 0; i < kernel.count; ++i) own = own && (i == k || nest.data[i] != nest.data[k]);
+      if (!own) continue;
+      operand[count] = k;
+      bytes[count++] = size;
+      row += (size + 63) / 64 * 64;
+    }
+    rows = row ? std::max<int64_t>(1, kNear / row) : 0;
+    for (int i = 0; i < count; ++i) {
+      start[i] = total;
+      total += (bytes[i] + 63) / 64 * 64 * rows;
+    }
+  }
+
+  // `given` rows from `pointers` on.
+  void run(const RowNest& nest, const RowKernel& kernel, RowLoop loop, char* const* pointers, int64_t given, char* near,
+           char* scratch) const {
+    int64_t strides[3 * kMaxRowOperands];
+    std::copy_n(nest.strides, 3 * kernel.count, strides);
+    for (int i = 0; i < count; ++i) strides[3 * operand[i]] = (bytes[i] + 63) / 64 * 64;
+    for (int64_t done = 0; done < given; done += rows) {
+      const int64_t some = std::min(rows, given - done);
+      char* at[kMaxRowOperands];
+      for (int k = 0; k < kernel.count; ++k) at[k] = pointers[k] + done * nest.strides[3 * k];
+      char* to[kMaxRowOperands];
+      for (int i = 0; i < count; ++i) to[i] = std::exchange(at[operand[i]], near + start[i]);
+      loop(at, strides, some, 1, nest.columns, scratch);
+      for (int i = 0; i < count; ++i)
+        for (int64_t r = 0; r < some; ++r)
+          stream_out(to[i] + r * nest.strides[3 * operand[i]], near + start[i] + r * strides[3 * operand[i]], bytes[i]);
     }
   }
 };
@@ -361,7 +425,8 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   } else if (in_parts) {
     chunk = std::max(lanes, kPacked / std::max<int64_t>(1, total * packed_bytes) / lanes * lanes);
   }
-  if (sums.count) chunk = std::clamp<int64_t>(chunk, 16, kSummedRows);  // by sizes alone: each chunk has its own sums
+  // By sizes alone, since each chunk has its own sums: there should be as many as threads might want, but no more.
+  if (sums.count) chunk = std::clamp<int64_t>(std::max(chunk, nest.rows / kSummedChunks), 16, kSummedRows);
   chunk = std::min(chunk, nest.rows);
   const int64_t chunks = (nest.rows + chunk - 1) / chunk;
   sums.make(total, nest.outer_total * chunks);
@@ -370,8 +435,10 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   const int64_t grain = apart ? 1 : std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, chunk * total));
   const size_t scratch = static_cast<size_t>(kernel.slots) * static_cast<size_t>(total + kPad) * 8 *
                          static_cast<size_t>(across ? kernel.width : 1);
+  const Streamed streamed(nest, kernel);
+  const bool past_cache = streamed.count && !in_parts;
   parallel_evenly(nest.outer_total * chunks, grain, [&](int64_t begin, int64_t end) {
-    Block block(scratch);
+    Block block(scratch), near(static_cast<size_t>(past_cache ? streamed.total : 0));
     for (int64_t task = begin; task < end;) {
       const int64_t first = task % chunks;
       const int64_t last = std::min(chunks, first + (apart ? 1 : end - task));
@@ -385,7 +452,9 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
       }
       const int64_t rows = std::min(nest.rows, last * chunk) - first * chunk;
       sums.point(pointers, task);
-      if (!in_parts) {
+      if (past_cache) {
+        streamed.run(nest, kernel, loop, pointers, rows, near.data, block.data);
+      } else if (!in_parts) {
         loop(pointers, nest.strides, rows, nest.segments, nest.columns, block.data);
       } else {
         Packings parts;
@@ -404,6 +473,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
       }
       task += last - first;
     }
+    if (past_cache) stream_end();
   });
   sums.join([&](int k) { return small.made[k]->block.data; });
   small.finish(kernel);

@@ -91,7 +91,8 @@ struct Summer {
       int64_t empty = p;
       while (empty < end && lists.first[empty] < 0) ++empty;
       if (empty > p) {
-        std::memset(job.to + p * row, 0, size_t((empty - p) * row));
+        if (past_cache) stream_zeros(job.to + p * row, (empty - p) * row);
+        else std::memset(job.to + p * row, 0, size_t((empty - p) * row));
         p = empty;
         continue;
       }

@@ -35,11 +35,24 @@ inline void stream_out(char* to, const char* from, int64_t bytes) {
   std::memcpy(to + i, from + i, static_cast<size_t>(bytes - i));
 }
 
+inline void stream_zeros(char* to, int64_t bytes) {
+  alignas(64) static const char zeros[4096] = {};
+  while (bytes > 0) {
+    // Each piece ends where a line of the cache does.
+    const int64_t beyond = static_cast<int64_t>(reinterpret_cast<uintptr_t>(to) % 64);
+    const int64_t n = bytes < 4096 - beyond ? bytes : 4096 - beyond;
+    stream_out(to, zeros, n);
+    to += n;
+    bytes -= n;
+  }
+}
+
 // Before another thread reads it.
 inline void stream_end() { _mm_sfence(); }
 #else
 constexpr bool kStreams = false;
 inline void stream_out(char* to, const char* from, int64_t bytes) { std::memcpy(to, from, static_cast<size_t>(bytes)); }
+inline void stream_zeros(char* to, int64_t bytes) { std::memset(to, 0, static_cast<size_t>(bytes)); }
 inline void stream_end() {}
 #endif
 

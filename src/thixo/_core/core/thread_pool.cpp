@@ -44,6 +44,15 @@ constexpr int kSpins = 2000;   // some tens of microseconds, the cost of a sleep
 constexpr int kYields = 2000;  // about a millisecond if nobody else wants to run
 constexpr uint32_t kClosed = 1u << 31;
 
+// The chunks that one thread begins with: its part of the loop, the same in every loop of that size. What it wrote lies
+// in its own cache, and there it finds it when the next loop reads or overwrites it. Who has done his own takes what
+// the others have not begun.
+struct alignas(64) Share {
+  std::atomic<int64_t> next{0};
+  int64_t end = 0;
+};
+constexpr int kMostShares = 64;  // more threads than that have some in common
+
 // One loop at a time. Its fields change only while `door` is closed and nobody is inside, so a
 // worker that wakes late finds the door closed, or takes part in a newer loop: both are fine.
 struct Pool {
@@ -53,10 +62,11 @@ struct Pool {
 
   ChunkBody body = nullptr;
   void* context = nullptr;
-  int64_t n = 0, grain = 1, chunks = 0;
+  int64_t n = 0, grain = 1;
+  Share shares[kMostShares];
+  int share_count = 1;
   std::atomic<uint32_t> guests{0};  // most workers let in
   std::atomic<int> host{-1};        // the processor on which the caller is
-  std::atomic<int64_t> next{0};
   std::mutex error_mutex;
   std::exception_ptr error;
 
@@ -74,22 +84,37 @@ std::atomic<int> thread_count{0};  // 0: not chosen yet
 std::atomic<bool> crowded{false};  // they are more than processors
 std::atomic<int> callers{0};       // threads that are in a loop of their own now
 
-void run_own_share(Pool& pool) {
+void run_chunk(Pool& pool, int64_t chunk) {
+  const int64_t begin = chunk * pool.grain;
+  try {
+    pool.body(pool.context, begin, std::min(pool.n, begin + pool.grain));
+  } catch (...) {
+    const std::lock_guard lock(pool.error_mutex);
+    if (!pool.error) pool.error = std::current_exception();
+    for (int k = 0; k < pool.share_count; ++k) pool.shares[k].next.store(pool.shares[k].end, std::memory_order_relaxed);
+  }
+}
+
+// 0 is the caller, workers count from 1.
+void run_shares(Pool& pool, int number) {
   const bool was_inside = tls_inside;
   tls_inside = true;
-  for (;;) {
-    const int64_t chunk = pool.next.fetch_add(1, std::memory_order_relaxed);
-    if (chunk >= pool.chunks) break;
-    const int64_t begin = chunk * pool.grain;
-    try {
-      pool.body(pool.context, begin, std::min(pool.n, begin + pool.grain));
-    } catch (...) {
-      const std::lock_guard lock(pool.error_mutex);
-      if (!pool.error) pool.error = std::current_exception();
-      pool.next.store(pool.chunks, std::memory_order_relaxed);
+  for (int k = 0; k < pool.share_count; ++k) {
+    Share& share = pool.shares[(number + k) % pool.share_count];
+    while (share.next.load(std::memory_order_relaxed) < share.end) {
+      const int64_t chunk = share.next.fetch_add(1, std::memory_order_relaxed);
+      if (chunk < share.end) run_chunk(pool, chunk);
     }
   }
   tls_inside = was_inside;
+}
+
+void share_out(Pool& pool, int64_t chunks, int threads) {
+  pool.share_count = std::min(threads, kMostShares);
+  for (int k = 0; k < pool.share_count; ++k) {
+    pool.shares[k].next.store(chunks * k / pool.share_count, std::memory_order_relaxed);
+    pool.shares[k].end = chunks * (k + 1) / pool.share_count;
+  }
 }
 
 bool enter(Pool& pool) {
@@ -148,7 +173,7 @@ void work(Pool* pool, int number) {
     const int host = pool->host.load(std::memory_order_relaxed);
     if (host >= 0 && host == this_processor() && !crowded.load(std::memory_order_relaxed)) leave_processor(host);
     if (enter(*pool)) {
-      run_own_share(*pool);
+      run_shares(*pool, number + 1);
       leave(*pool);
     }
   }
@@ -273,13 +298,12 @@ void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
   pool.context = context;
   pool.n = n;
   pool.grain = grain;
-  pool.chunks = chunks;
+  share_out(pool, chunks, guests + 1);
   pool.guests.store(static_cast<uint32_t>(guests), std::memory_order_relaxed);
   pool.host.store(this_processor(), std::memory_order_relaxed);
-  pool.next.store(0, std::memory_order_relaxed);
   pool.door.store(0, std::memory_order_release);
   call_workers(pool, guests);
-  run_own_share(pool);
+  run_shares(pool, 0);
   wait_until_empty(pool);
   if (pool.error) {
     std::exception_ptr error = std::move(pool.error);

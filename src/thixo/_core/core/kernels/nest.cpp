@@ -217,10 +217,26 @@ void turn(int item, char* buffer, const char* source, int64_t dx, int64_t dy, in
   }
 }
 
-// A tile of a move of elements of 4 bytes, turned in registers on its way: without a buffer between.
-void move_turned(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t columns, int64_t rows) {
+// Lines that lie far apart, which no prefetch of hardware foresees: asked for while the tile before is turned.
+inline void fetch_lines(const char* at, int64_t stride, int64_t lines, int64_t bytes) {
+  for (int64_t i = 0; i < lines; ++i)
+    for (int64_t line = 0; line < bytes; line += kLine) __builtin_prefetch(at + i * stride + line);
+}
+inline void fetch_lines_to_write(char* at, int64_t stride, int64_t lines, int64_t bytes) {
+  for (int64_t i = 0; i < lines; ++i)
+    for (int64_t line = 0; line < bytes; line += kLine) __builtin_prefetch(at + i * stride + line, 1);
+}
+
+// A tile of a move of elements of 4 bytes, turned in registers on its way: without a buffer between. `more` rows come
+// after these, in the next tile.
+void move_turned(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t columns, int64_t rows,
+                 int64_t more) {
   int64_t y = 0;
   for (; y + 4 <= rows; y += 4) {
+    if (y + 4 <= more) {  // with each four rows, four of the rows and of the columns that come
+      fetch_lines_to_write(to + (rows + y) * to_stride, to_stride, 4, columns * 4);
+      if (y + 4 <= columns) fetch_lines(from + y * from_stride + rows * 4, from_stride, 4, more * 4);
+    }
     int64_t x = 0;
     for (; x + 4 <= columns; x += 4)
       turn_four(to + y * to_stride + x * 4, to_stride, from + x * from_stride + y * 4, from_stride);
@@ -269,7 +285,8 @@ void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
         step[k] = nest.strides[across][k];
       }
       if (moves) {
-        move_turned(at[1], step[1], at[0], inner[0], columns, rows);
+        const int64_t below = in_strip % strip_height + 1 < strip_height ? std::min(kTile, height - y - rows) : 0;
+        move_turned(at[1], step[1], at[0], inner[0], columns, rows, below);
         continue;
       }
       for (int i = 0; i < turned_count; ++i) {
