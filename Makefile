@@ -1,4 +1,4 @@
-# make demo   train a classifier of handwritten digits
+# make demo   train a classifier of handwritten digits; then one training as a loop and as a graph, side by side
 # make test   run the tests
 # Both make their own environment in .venv; all they need is Python 3.11 or later, make and pip.
 
@@ -27,6 +27,7 @@ $(VENV)/.dev-installed: tools/setup_env.py pyproject.toml
 
 demo: $(VENV)/.installed
 	@$(PY) examples/digits.py
+	@$(PY) examples/two_ways.py
 
 test: $(VENV)/.test-installed
 	$(PY) -m pytest -q -n auto tests

@@ -1,11 +1,14 @@
 """Thixo as one more peer of the peers' suite: python bench/peers_side.py SUITE --peer thixo --case CASE ...
 
+Peer `thixo` is plain eager code, `thixo-static` the same models as declared graphs (`static_side.py`).
+
 The suite's models are written for any library; its class for PyTorch says which function each part is. Thixo has the
 same names, so here that class is given another module. What runs, how it is timed and what is printed stay the suite's.
 """
 
 import importlib.util
 import sys
+from pathlib import Path
 from typing import Any
 
 
@@ -20,7 +23,7 @@ def load(path: str) -> Any:
 
 
 def add_thixo(suite: Any) -> None:
-    """Enter Thixo, with plain eager code, in the suite's table of peers."""
+    """Enter Thixo, with plain eager code and with declared graphs, in the suite's table of peers."""
 
     class Thixo(suite.Torch):
         """thixo: eager"""
@@ -38,7 +41,18 @@ def add_thixo(suite: Any) -> None:
             self.linear = self.linear_t = functional.linear
             self.version = thixo.__version__
 
-    suite.PEERS["thixo"] = Thixo
+    def choose(peer: str, threads: int) -> Any:
+        if peer == "thixo":
+            return Thixo(peer, threads)
+        sys.path.insert(0, str(Path(__file__).parent))
+        from static_side import static_peer
+
+        return static_peer(suite, Thixo)(peer, threads)
+
+    choose.__doc__ = (
+        "thixo: eager; thixo-static: declared graphs; thixo-static-serial: run operator by operator"
+    )
+    suite.PEERS["thixo"] = choose
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ src/thixo, in the order in which they are built on each other, and says where to
 """
 
 import io
+import tempfile
 from collections import Counter
 from collections.abc import Callable
 
@@ -300,6 +301,15 @@ given = tx.rand(20, 2)
 feeds = {points: given, wanted: given.sum(1, keepdim=True)}
 errors = [session.run([error, train], feeds)[0].item() for _ in range(50)]
 assert errors[-1] < errors[0] / 2
+
+# Saved, it needs none of this program: tensors and operations are found by name, training goes on bit for bit.
+with tempfile.TemporaryDirectory() as folder:
+    session.save(f"{folder}/regression.thixo")
+    elsewhere = tx.static.load(f"{folder}/regression.thixo")
+by_name = {"points": given, "wanted": given.sum(1, keepdim=True)}
+elsewhere.run("train", by_name)
+session.run(train, feeds)
+assert tx.equal(elsewhere.run("weight", by_name), layer.weight)
 
 # ---- 9. Kernels -----------------------------------------------------------------------------------
 # What one element becomes, a declaration's `scalar` says. codegen/ writes it down as scalar instructions,

@@ -96,6 +96,14 @@ def test_the_parameters_of_a_module_are_trained_in_place():
     assert net[0].weight.grad is None
 
 
+def test_parameters_are_called_as_the_module_calls_them():
+    net = model(norm=True)
+    session, *_ = declared(net, lambda p: tx.optim.Adam(p, lr=0.1))
+    assert tx.equal(session.run("0.weight"), net[0].weight.detach())
+    assert tx.equal(session.run("1.running_mean"), net[1].running_mean)
+    assert session.run("adam_v0_weight_exp_avg").shape == (8, 5)
+
+
 def test_running_means_change_with_the_train_operation_only():
     def make(params):
         return tx.optim.SGD(params, lr=0.1)

@@ -8,6 +8,7 @@ tensors from outside that turn up, such as the parameters of a Module, become va
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any, NamedTuple
@@ -180,7 +181,7 @@ class Graph:
             return self.labels[name]
         wanted = name.replace("/", "_").replace(".", "_")
         for value in self.program.values():
-            if value.name == wanted:
+            if value.name in (wanted, f"v{wanted}"):  # no name begins with a number
                 return value
         raise GraphError(f"{what}: graph {self.name} has nothing that is called {name!r}")
 
@@ -249,7 +250,7 @@ class Declaration(Trace):
         return value
 
     def _capture(self, tensor: Any) -> ir.Value:
-        name = self.names.get(id(tensor), "c")
+        name = self.names.get(id(tensor)) or _name_in_module(tensor) or "c"
         value = self.new_variable(tensor, name, bool(tensor.requires_grad and tensor.is_leaf))
         self.constants[id(tensor)] = (tensor, value)
         if tensor.requires_grad and tensor.is_leaf:
@@ -287,6 +288,27 @@ class Declaration(Trace):
             if tensor._value is not value:
                 found[value] = tensor._value
         return found
+
+
+def _name_in_module(tensor: Any) -> str:
+    """What the Module that is being called, and those around it, call one of its tensors."""
+    path: list[str] = []
+    inner: Any = None
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        parts = ("_modules",) if path else ("_parameters", "_buffers")
+        wanted = inner if path else tensor
+        for part in parts if owner is not inner else ():
+            held = getattr(owner, part, None)
+            if isinstance(held, dict):
+                found = next((n for n, x in held.items() if x is wanted), None)
+                if found is not None:
+                    path.insert(0, found)
+                    inner = owner
+                    break
+        frame = frame.f_back
+    return "_".join(path)
 
 
 def _declarations() -> list[Any]:
