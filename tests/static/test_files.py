@@ -186,11 +186,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("message", REFUSED)
-def test_files_that_say_what_cannot_be_are_refused(tmp_path, message):
-    path = tmp_path / "a.thixo"
+@pytest.fixture(scope="module")
+def contents(tmp_path_factory):
+    path = tmp_path_factory.mktemp("whole") / "a.thixo"
     trained(steps=1).save(path)
-    save_changed(path, REFUSED[message](tx.load(path)))
+    return tx.load(path)
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_files_that_say_what_cannot_be_are_refused(tmp_path, contents, message):
+    path = tmp_path / "a.thixo"
+    save_changed(path, REFUSED[message](dict(contents)))
     with pytest.raises(SerializationError, match=message):
         static.load(path)
 

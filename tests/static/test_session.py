@@ -141,6 +141,28 @@ def test_bind_gives_what_run_gives_for_any_size():
         call(tx.ones(3, dtype=tx.float64))
 
 
+def test_bind_keeps_every_structure():
+    with static.Graph() as g:
+        x = static.placeholder((), tx.float32, "x")
+        w = static.variable(0.0, name="w")
+        up = static.assign(w, w + 1)
+        y = x * 2
+    session = static.Session(g)
+    for fetches in (y, up, [y, x], (y, w), [up, y], (y, up, w), {"a": y, "b": [up, x]}, [[y], up]):
+        found = session.bind(fetches, [x])(tx.tensor(3.0))
+        again = session.run(fetches, {x: 3.0})
+        assert shape_of(found) == shape_of(again)
+
+
+def shape_of(found):
+    """A structure with "tensor" for each tensor."""
+    if isinstance(found, dict):
+        return {k: shape_of(v) for k, v in found.items()}
+    if isinstance(found, list | tuple):
+        return type(found)(map(shape_of, found))
+    return None if found is None else "tensor"
+
+
 def test_bind_runs_assignments():
     with static.Graph() as g:
         x = static.placeholder((), tx.float32, "x")

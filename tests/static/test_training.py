@@ -3,6 +3,7 @@
 import pytest
 
 import thixo as tx
+from thixo.runtime.executor import EXECUTORS
 
 static = tx.static
 F = tx.nn.functional
@@ -80,6 +81,25 @@ def test_every_optimizer_makes_the_same_steps_in_a_graph(name, options):
     found = static_losses(net, make)
     assert found == pytest.approx(expected, rel=1e-6)
     assert found[-1] != found[0]
+
+
+@pytest.mark.parametrize("executor", sorted(EXECUTORS))
+def test_every_executor_trains_alike(executor):
+    def make(params):
+        return tx.optim.Adam(params, lr=0.05)
+
+    net = model(norm=True)
+    expected = eager_losses(net, make(net.parameters()))
+    other = model(norm=True)
+    session, x, y, loss, step = declared(other, make)
+    session = static.Session(session.graph, executor=executor)
+    a, b = data()
+    train = session.bind([loss, step], [x, y])
+    found = [train(a, b)[0].item() for _ in range(5)]
+    found += [session.run([loss, step], {x: a, y: b})[0].item() for _ in range(5)]
+    assert found == pytest.approx(expected, rel=1e-5)
+    for p, q in zip(net.parameters(), other.parameters(), strict=True):
+        assert tx.allclose(p, q, rtol=1e-4, atol=1e-6)
 
 
 def test_lbfgs_says_that_it_cannot_be_part_of_a_graph():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
@@ -100,7 +102,7 @@ class Session:
         for value in program.feeds:
             if value not in order:
                 raise program.not_fed(value, "bind")
-        return program.bound(order, tree, len(leaves) == 1 and leaves[0] is fetches)
+        return program.bound(order, program.arranger(fetches, leaves, tree))
 
     def program(self, fetches: Any) -> ir.Graph:
         """The optimised program that computes these fetches.
@@ -219,13 +221,33 @@ class Program:
         results = iter(found)
         return [None if isinstance(f, Operation) else next(results) for f in self.fetches]
 
-    def bound(self, order: list[ir.Value], tree: Any, is_one: bool) -> Callable[..., Any]:
+    def arranger(self, fetches: Any, leaves: list[Any], tree: Any) -> Callable[[list[Any]], Any]:
+        """A function from results to the structure of the fetches; the usual ones cost next to nothing."""
+        outputs, has_more = self.outputs, bool(self.changed)
+        if len(leaves) == 1 and leaves[0] is fetches:
+            if outputs:
+                return operator.itemgetter(0)
+            return lambda found: None
+        is_flat = type(fetches) in (list, tuple) and len(leaves) == len(fetches)
+        if not is_flat or any(a is not b for a, b in zip(fetches, leaves, strict=True)):
+            return lambda found: tree_unflatten(tree, self.arranged(found))
+        kind = type(fetches)
+        if outputs < len(leaves):
+            numbers = iter(range(outputs))
+            places = [None if isinstance(f, Operation) else next(numbers) for f in self.fetches]
+            return lambda found: kind([None if i is None else found[i] for i in places])
+        if kind is list and not has_more:
+            return lambda found: found
+        return lambda found: kind(found[:outputs])
+
+    def bound(
+        self, order: list[ir.Value], arrange: Callable[[list[Any]], Any]
+    ) -> Callable[..., Any]:
         """A function of tensors in this order."""
         places = [order.index(v) for v in self.feeds]
         count = len(order)
         in_order = places == list(range(count))
-        single = is_one and isinstance(self.fetches[0], ir.Value)
-        state, lock, changed, outputs = self.state, self.lock, self.changed, self.outputs
+        state, lock, changed = self.state, self.lock, self.changed
         alone = not state  # then there is nothing that others could write meanwhile
         quick: Any = (
             None  # the native program of the last call; it gives None for inputs of another kind
@@ -252,9 +274,7 @@ class Program:
                 with outside():
                     found = self(list(values))
                 quick = self._native(values)
-            if single:
-                return found[0]
-            return tree_unflatten(tree, self.arranged(found[:outputs]))
+            return arrange(found)
 
         return call
 
@@ -264,8 +284,14 @@ class Program:
         programs = getattr(run, "programs", None)
         return programs[0].run if programs else None
 
+    def _options(self) -> dict[str, Any]:
+        """Of the executor: one that can is told to write what changes itself, into the memory that it has."""
+        takes = inspect.signature(EXECUTORS[self.session.executor]).parameters
+        own = {"writes": True} if self.changed and "writes" in takes else {}
+        return {**own, **self.session.options}
+
     def _store(self, found: list[Any]) -> None:
-        for old, new in zip(self.changed, found[self.outputs :], strict=True):
+        for old, new in zip(self.changed, found[self.outputs :], strict=False):
             if new is not old:
                 _write(old, new)
 
@@ -304,7 +330,7 @@ class Program:
                     program = optimize(specialise(self.graph, special), off=self.session.off).graph
                 else:
                     program = self.optimized()
-                found = executor(program, self.session.executor, **self.session.options)
+                found = executor(program, self.session.executor, **self._options())
             found = self._by_sizes.setdefault(key, found)
         for guard in self.graph.guards:
             names = [n for s in (guard.left, guard.right) if isinstance(s, Dim) for n in s.symbols]
