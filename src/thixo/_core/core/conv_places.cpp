@@ -9,7 +9,7 @@ namespace thixo {
 namespace {
 
 constexpr double kParallelWork = 1e6;
-constexpr int64_t kPassBytes = 20 << 10;    // of the weight for one pass: half of the nearest cache, another thread may use the rest
+constexpr int64_t kPassBytes = 28 << 10;    // of the weight for one pass: what the nearest cache holds beside a tile's places and sums
 constexpr int64_t kLineBytes = 64;          // of a cache: channels of one line are used together
 constexpr int64_t kImageBytes = 640 << 10;  // of images that are worked on together
 constexpr int64_t kManyBytes = 1200 << 10;  // the same where the weight is heavy: it is far away, and read once for them
@@ -87,7 +87,7 @@ struct Plan {
   std::vector<int64_t> collected;           // places of the sums
   bool heavy = false;
 
-  explicit Plan(const Places& places) : p(places), k(*places.kernels), cut(places.image.cut) {
+  Plan(const Places& places, int64_t threads) : p(places), k(*places.kernels), cut(places.image.cut) {
     wide = item_size(k.compute);
     narrow = item_size(k.source);
     ld = p.vectors * k.lanes;
@@ -96,7 +96,7 @@ struct Plan {
     depth = p.image.channels * p.taps;
     out_size = p.out[0] * p.out[1] * p.out[2];
     out_slice = out_size / p.out[cut];
-    choose_strips();
+    choose_strips(threads);
     for (const PlacePhase& phase : p.phases) add_run(phase);
     const int64_t most = images > 1 ? out_size : strip * out_slice;
     for (int64_t i = 0; i < most; ++i) collected.push_back(i * ld);
@@ -124,7 +124,22 @@ struct Plan {
     return std::clamp<int64_t>(ceil_div(std::max<int64_t>(at - f.start[cut], 0), f.step[cut]), 0, f.count[cut]);
   }
 
-  void choose_strips() {
+  // The size of units of `all` things, at most `size`, that keeps threads busy for the shortest time; `more`: what a unit
+  // takes beside its things. How results are cut into units changes none of them.
+  static int64_t even_share(int64_t all, int64_t size, int64_t times, int64_t threads, double more) {
+    if (threads < 2) return size;
+    int64_t best = size;
+    double least = 0;
+    for (int64_t s = size; s >= ceil_div(size, 2); --s) {
+      const double longest = double(ceil_div(times * ceil_div(all, s), threads)) * (double(s) + more);
+      if (s < size && longest >= 0.98 * least) continue;
+      best = s;
+      least = longest;
+    }
+    return best;
+  }
+
+  void choose_strips(int64_t threads) {
     const int64_t result = out_slice * ld * wide, whole = p.out[cut], bytes = p.groups * image_bytes();
     heavy = p.groups * panels * depth * ld * wide > kHeavyBytes;
     const int64_t room = heavy ? kManyBytes : kImageBytes;
@@ -135,8 +150,10 @@ struct Plan {
     if (strip == whole) {
       images = std::clamp<int64_t>(std::min(room / std::max<int64_t>(bytes, 1), kSumBytes / (whole * result)), 1, p.batch);
       images = ceil_div(p.batch, ceil_div(p.batch, images));
+      images = even_share(p.batch, images, 1, threads, 0.1);
       return;
     }
+    strip = even_share(whole, strip, p.batch, threads, 0.5);
     span = 1;
     for (int64_t at = 0; at < whole; at += strip) {
       int64_t low, high;
@@ -321,6 +338,20 @@ void PlaceImage::clear(const ConvKernels& k, int64_t low, int64_t high, char* to
   std::memset(to + (last - low) * bytes, 0, size_t((high - last) * bytes));
 }
 
+void PlaceImage::clear_border(const ConvKernels& k, int64_t block, char* to) const {
+  const int64_t wide = item_size(k.compute), channel = block * k.lanes, bytes = std::min(k.lanes, channels - channel) * wide;
+  auto zeros = [&](int64_t d, int64_t h, int64_t from, int64_t last) {
+    char* at = to + (d * slice(0) + h * slice(1) + from * pitch + channel) * wide;
+    for (int64_t w = from; w < last; ++w, at += pitch * wide) std::memset(at, 0, size_t(bytes));
+  };
+  for (int64_t d = 0; d < extent[0]; ++d)
+    for (int64_t h = 0; h < extent[1]; ++h) {
+      const bool inside = d >= pad[0] && d < pad[0] + size[0] && h >= pad[1] && h < pad[1] + size[1];
+      zeros(d, h, 0, inside ? pad[2] : extent[2]);
+      if (inside) zeros(d, h, pad[2] + size[2], extent[2]);
+    }
+}
+
 void plan_places(Places& p) {
   const ConvKernels& k = *p.kernels;
   const int64_t all = ceil_div(p.rows, k.lanes);
@@ -378,10 +409,10 @@ bool places_pay(const Places& p) {
 
 void run_places(const Places& p) {
   if (p.batch == 0 || p.rows == 0 || p.groups == 0) return;
-  const Plan plan(p);
-  const ConvKernels& k = plan.k;
   const bool parallel = p.work >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
   const int64_t threads = parallel ? get_num_threads() : 1;
+  const Plan plan(p, threads);
+  const ConvKernels& k = plan.k;
   const int64_t wide = plan.wide, slack = 4 * k.lanes;
   const std::vector<Unit> units = plan.units();
   const int64_t count = int64_t(units.size()), between = p.image.elements();
@@ -432,25 +463,24 @@ void run_places(const Places& p) {
     for (int64_t i = from; i < last; ++i) {
       const int64_t pair = i / p.image.blocks(k), block = i % p.image.blocks(k);
       char* to = images.data + pair * between * wide;
-      // The border of a vector of channels belongs to who copies it.
-      if (p.image.padded()) {
-        const int64_t channel = block * k.lanes, some = std::min(k.lanes, p.image.channels - channel);
-        for (int64_t at = 0; at < between; at += p.image.pitch) std::memset(to + (at + channel) * wide, 0, size_t(some * wide));
-      }
+      if (p.image.padded()) p.image.clear_border(k, block, to);  // belongs to who copies these channels
       p.image.fill(k, plan.planes(pair / p.groups, pair % p.groups), block, 0, p.image.extent[plan.cut], to);
     }
   });
-  const int64_t splits = std::min(plan.panels, std::max<int64_t>(1, ceil_div(4 * threads, count * p.groups)));
+  // So many that the last one is short; what the next panel needs is asked for if it is of the same task.
+  const int64_t splits = std::min(plan.panels, std::max<int64_t>(1, ceil_div(16 * threads, count * p.groups)));
   const int64_t tasks = count * p.groups * splits;
   parallel_for(tasks, 1, [&](int64_t from, int64_t last) {
     Buffer sums(size_t((sum_elements + slack) * wide)), own(own_bytes);
     for (int64_t i = from; i < last; ++i) {
       const int64_t split = i % splits, g = i / splits % p.groups;
       const Unit& u = units[size_t(i / splits / p.groups)];
-      for (int64_t panel = plan.panels * split / splits; panel < plan.panels * (split + 1) / splits; ++panel) {
+      const int64_t end = plan.panels * (split + 1) / splits;
+      for (int64_t panel = plan.panels * split / splits; panel < end; ++panel) {
         char* weights = once ? own.data : packed.data + (g * plan.panels + panel) * panel_bytes;
         if (once) pack_channels(p, g, panel, 0, p.image.channels, weights, at.data());
-        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0, weights, sums.data, plan.next(g, panel, packed.data));
+        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0, weights, sums.data,
+                      panel + 1 < end ? plan.next(g, panel, packed.data) : Ahead());
       }
     }
   });

@@ -31,6 +31,8 @@ struct PlaceImage {
   void fill_some(const ConvKernels& k, const char* from, int64_t count, int64_t low, int64_t high, char* to) const;
   // Zeros where the source has no such positions.
   void clear(const ConvKernels& k, int64_t low, int64_t high, char* to) const;
+  // Zeros all round the source, in one vector of channels of a whole copy.
+  void clear_border(const ConvKernels& k, int64_t block, char* to) const;
 };
 
 // Results that meet the same taps: those at start + q * step, q < count.

@@ -125,6 +125,7 @@ struct Room {
   const Plan& plan;
   Buffer images, v, m, sums;
   int64_t wrong = 0;
+  int64_t first = 0, end_vector = 0;  // vectors of channels that are computed
 
   explicit Room(const Plan& made)
       : plan(made), images(size_t(made.images * made.p.groups * made.span() * made.image.slice(1) + made.k.lanes) * 4),
@@ -133,8 +134,11 @@ struct Room {
     std::memset(images.data, 0, images.bytes);
   }
 
-  // Images [n0, n1), rows [from, to) of tiles of each.
-  void run(int64_t n0, int64_t n1, int64_t from, int64_t to, const float* u) {
+  // Images [n0, n1), rows [from, to) of tiles of each, vectors [v0, v1) of the results' channels.
+  void run(int64_t n0, int64_t n1, int64_t from, int64_t to, int64_t v0, int64_t v1, const float* u) {
+    first = v0;
+    end_vector = v1;
+    const int64_t panels = ceil_div(v1, plan.p.vectors);
     const Places& p = plan.p;
     const PlaceImage& x = plan.image;
     const int64_t low = plan.strips() ? 2 * from : 0, high = plan.strips() ? 2 * to + 2 : x.extent[1], group = plan.span() * x.slice(1);
@@ -152,8 +156,8 @@ struct Room {
         for (int64_t i = r; i < last; ++i)
           plan.t.in(images.data + ((i / each * p.groups + g) * group + 2 * (i % each) * x.slice(1)) * 4, x.slice(1), x.pitch,
                     v.data + (i - r) * plan.across * plan.v_row * 4, plan.v_row, plan.v_each, plan.across, x.channels);
-        for (int64_t panel = 0; panel < plan.panels; panel += plan.together) {
-          const int64_t end = std::min(panel + plan.together, plan.panels);
+        for (int64_t panel = v0 / p.vectors; panel < panels; panel += plan.together) {
+          const int64_t end = std::min(panel + plan.together, panels);
           for (int64_t xi = 0; xi < kProducts; ++xi)
             for (int64_t i = panel; i < end; ++i) multiply(g, xi, i, i - panel, (last - r) * plan.across, u);
           for (int64_t i = panel; i < end; ++i) results(g, i, i - panel, n0, from, each, r, last);
@@ -161,13 +165,16 @@ struct Room {
       }
   }
 
-  int64_t vectors(int64_t panel) const { return std::min(plan.p.vectors, ceil_div(plan.p.rows, plan.k.lanes) - panel * plan.p.vectors); }
+  // Those of a panel that are asked for.
+  int64_t skipped(int64_t panel) const { return std::max<int64_t>(0, first - panel * plan.p.vectors); }
+  int64_t vectors(int64_t panel) const { return std::min(plan.p.vectors, end_vector - panel * plan.p.vectors) - skipped(panel); }
 
   // One of the sixteen products with a panel, the `slot`th of those that are multiplied together.
   void multiply(int64_t g, int64_t xi, int64_t panel, int64_t slot, int64_t tiles, const float* u) {
     const ConvKernels& k = plan.k;
     const int64_t across = vectors(panel), height = ceil_div(tiles, ceil_div(tiles, k.most_rows[across - 1])), depth = plan.image.channels;
-    const float* b = u + (g * kProducts + kernel_of(plan, xi)) * plan.u_each + panel * plan.u_panel;
+    const int64_t skip = skipped(panel) * k.lanes;
+    const float* b = u + (g * kProducts + kernel_of(plan, xi)) * plan.u_each + panel * plan.u_panel + skip;
     // What the next pass reads of a heavy U is asked for in time, some of it before each tile.
     const int64_t more = plan.heavy ? ceil_div(plan.pass * plan.ld * 4, ceil_div(tiles, height) * 64) * 64 : 0;
     for (int64_t at = 0; at < depth; at += plan.pass) {
@@ -175,7 +182,7 @@ struct Room {
       for (int64_t i = 0; i < tiles; i += height) {
         for (const char* end = ahead + more; ahead < end; ahead += 64) __builtin_prefetch(ahead, 0, 2);
         k.tile(std::min(plan.pass, depth - at), v.data + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
-               m.data + (xi * plan.m_each + slot * plan.m_panel + i * plan.ld) * 4, plan.ld, std::min(height, tiles - i), across, at > 0);
+               m.data + (xi * plan.m_each + slot * plan.m_panel + i * plan.ld + skip) * 4, plan.ld, std::min(height, tiles - i), across, at > 0);
       }
     }
   }
@@ -184,16 +191,16 @@ struct Room {
   void results(int64_t g, int64_t panel, int64_t slot, int64_t n0, int64_t from, int64_t each, int64_t r, int64_t last) {
     const Places& p = plan.p;
     const ConvKernels& k = plan.k;
-    const int64_t row = 2 * plan.across * plan.ld;
+    const int64_t row = 2 * plan.across * plan.ld, skip = skipped(panel) * k.lanes;
     for (int64_t i = r; i < last; ++i)
-      plan.t.out(m.data + (slot * plan.m_panel + (i - r) * plan.across * plan.ld) * 4, plan.m_each, plan.ld, sums.data + (i - r) * 2 * row * 4, row, plan.across,
+      plan.t.out(m.data + (slot * plan.m_panel + (i - r) * plan.across * plan.ld + skip) * 4, plan.m_each, plan.ld, sums.data + ((i - r) * 2 * row + skip) * 4, row, plan.across,
                  vectors(panel) * k.lanes, &wrong);
     for (int64_t i = r; i < last;) {  // the rows of one image at a time
       const int64_t n = n0 + i / each, top = from + i % each, some = std::min(last - i, each - i % each);
       const int64_t h0 = 2 * top, h1 = std::min(2 * (top + some), p.out[1]), plane = p.out[1] * p.out[2];
       for (int64_t j = 0; j < vectors(panel); ++j) {
-        const int64_t channel = (panel * p.vectors + j) * k.lanes, out = g * p.rows + channel;
-        k.collect(sums.data + ((i - r) * 2 * row + j * k.lanes) * 4, plan.places.data(), p.y + ((n * p.groups * p.rows + out) * plane + h0 * p.out[2]) * 4,
+        const int64_t channel = panel * p.vectors * k.lanes + skip + j * k.lanes, out = g * p.rows + channel;
+        k.collect(sums.data + ((i - r) * 2 * row + skip + j * k.lanes) * 4, plan.places.data(), p.y + ((n * p.groups * p.rows + out) * plane + h0 * p.out[2]) * 4,
                   plane, (h1 - h0) * p.out[2], std::min(k.lanes, p.rows - channel), p.bias ? p.bias + out * 4 : nullptr);
       }
       i += some;
@@ -223,21 +230,24 @@ bool winograd(const Places& p) {
   const bool parallel = p.work >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
   const int64_t threads = parallel ? get_num_threads() : 1;
   Plan plan(p);
-  // Enough units for all threads; how they are cut changes no result.
-  while (parallel && ceil_div(p.batch, plan.images) * ceil_div(plan.down, plan.strip) < 2 * threads && (plan.images > 1 || plan.strip > 2)) {
+  // Enough units for all threads; how they are cut changes no result. Each reads all kernels' transforms: if those are far
+  // away and units few, threads share out channels of the results instead, and each transforms the image for itself.
+  const int64_t vectors = ceil_div(p.rows, plan.k.lanes), whole = ceil_div(p.batch, plan.images) * ceil_div(plan.down, plan.strip);
+  const int64_t splits = parallel && plan.heavy && whole < 2 * threads ? std::min(vectors, ceil_div(threads, whole)) : 1;
+  while (parallel && splits == 1 && ceil_div(p.batch, plan.images) * ceil_div(plan.down, plan.strip) < 2 * threads && (plan.images > 1 || plan.strip > 2)) {
     if (plan.images > 1) plan.images = ceil_div(plan.images, 2);
     else plan.strip = ceil_div(plan.strip, 2);
   }
   Buffer u(size_t(p.groups * kProducts * plan.u_each) * 4);
   float* kernels = reinterpret_cast<float*>(u.data);
   transform_weights(plan, kernels, parallel);
-  const int64_t strips = ceil_div(plan.down, plan.strip), units = ceil_div(p.batch, plan.images) * strips;
+  const int64_t strips = ceil_div(plan.down, plan.strip), units = ceil_div(p.batch, plan.images) * strips * splits;
   std::atomic<int64_t> wrong{0};
   parallel_for(units, parallel ? 1 : units, [&](int64_t from, int64_t to) {
     Room room(plan);
     for (int64_t i = from; i < to; ++i) {
-      const int64_t n = i / strips * plan.images, top = i % strips * plan.strip;
-      room.run(n, std::min(n + plan.images, p.batch), top, std::min(top + plan.strip, plan.down), kernels);
+      const int64_t unit = i / splits, split = i % splits, n = unit / strips * plan.images, top = unit % strips * plan.strip;
+      room.run(n, std::min(n + plan.images, p.batch), top, std::min(top + plan.strip, plan.down), vectors * split / splits, vectors * (split + 1) / splits, kernels);
     }
     if (room.wrong) wrong.store(1, std::memory_order_relaxed);
   });
