@@ -221,3 +221,17 @@ def test_digits_train_to_the_losses_of_the_loop():
     found = [train(images[batch], labels[batch])[0].item() for batch in batches]
     assert found == pytest.approx(expected, rel=1e-6)
     assert found[-1] < found[0] / 2
+
+
+def test_a_module_may_be_made_where_the_graph_is_declared():
+    net = model()
+    tx.manual_seed(0)
+    with static.Graph() as g:
+        x = static.placeholder((None, 5), tx.float32, "x")
+        y = static.placeholder((None,), tx.int64, "y")
+        inside = tx.nn.Sequential(tx.nn.Linear(5, 8), tx.nn.Tanh(), tx.nn.Linear(8, 3))
+        loss = F.cross_entropy(inside(x), y)
+        step = tx.optim.SGD(inside.parameters(), lr=0.1).minimize(loss)
+    session, (a, b) = static.Session(g), data()
+    losses = [session.run([loss, step], {x: a, y: b})[0].item() for _ in range(3)]
+    assert losses == static_losses(net, lambda p: tx.optim.SGD(p, lr=0.1), 3)

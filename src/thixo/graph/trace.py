@@ -6,9 +6,10 @@ outside and becomes a constant. Gradient rules are written with public operators
 of a traced function is recorded like anything else.
 """
 
+import contextlib
 import importlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -38,6 +39,21 @@ def current_trace() -> "Trace | None":
     return _active.stack[-1] if _active.stack else None
 
 
+@contextlib.contextmanager
+def untraced() -> Iterator[None]:
+    """Compute here, whatever is being recorded.
+
+    >>> with Trace("f"), untraced():
+    ...     print(tx.ones(2) + 1)
+    tensor([2., 2.])
+    """
+    was = _core.set_tracing(False)
+    try:
+        yield
+    finally:
+        _core.set_tracing(was)
+
+
 class Trace:
     """A graph that is being recorded.
 
@@ -49,6 +65,9 @@ class Trace:
     >>> graph.nodes
     [mul: f32[n] = mul(x, 2)]
     """
+
+    # Whether what is recorded runs later and often: what Python objects keep is then made while it is recorded.
+    declares = False
 
     def __init__(self, name: str = "main", graph: Graph | None = None) -> None:
         self.graph = Graph(name) if graph is None else graph  # one that is there goes on growing

@@ -20,6 +20,7 @@ from thixo.graph.constants import as_array, data_text, type_of
 from thixo.graph.control import subgraphs
 from thixo.graph.parser import parse
 from thixo.graph.text import graph_text
+from thixo.graph.trace import untraced
 from thixo.serialization import load as load_tensors
 from thixo.serialization import save as save_tensors
 from thixo.static.graph import (
@@ -29,7 +30,6 @@ from thixo.static.graph import (
     Placeholder,
     Variable,
     _Values,
-    outside,
 )
 from thixo.static.session import DEFAULT, Session
 from thixo.tensor import from_numpy
@@ -57,7 +57,7 @@ def save(graph: Graph, path: str | os.PathLike[str]) -> None:
     text = graph_text(program, sources=False)
     from thixo.random import get_rng_state
 
-    with outside(), graph.lock:
+    with untraced(), graph.lock:
         variables = {v.value.name: v.data.detach() for v in graph.variables.values()}
         random = get_rng_state()
         contents = {
@@ -148,7 +148,7 @@ def load(
     (None, tensor(0.2500))
     """
     what = f"static.load: {os.fspath(path)}"
-    with outside():
+    with untraced():
         contents = load_tensors(path)
         try:
             graph, state = _read(contents, what)

@@ -19,7 +19,7 @@ from thixo.device import as_device, device
 from thixo.errors import ArgumentError, AutogradError, GraphError, TraceError, describe, user_line
 from thixo.graph import ir
 from thixo.graph.constants import type_of
-from thixo.graph.trace import Trace, current_trace, make_symbolic
+from thixo.graph.trace import Trace, current_trace, make_symbolic, untraced
 from thixo.static.state import Readers
 from thixo.symbolic import Dim
 
@@ -217,6 +217,8 @@ class Graph:
 
 class Declaration(Trace):
     """The trace of a graph that is declared, entered as often as the user likes."""
+
+    declares = True
 
     def __init__(self, owner: Graph) -> None:
         super().__init__(graph=owner.program)
@@ -420,7 +422,7 @@ def variable(initial: Any, name: str = "w", trainable: bool = True, dtype: Any =
     declaration = innermost("variable")
     if getattr(initial, "_value", None) is not None:
         initial = _computed(declaration, initial)
-    with outside():
+    with untraced():
         data = _concrete(initial, dtype)
         data = data.detach().clone()
     trainable = trainable and (data.dtype.is_floating_point or data.dtype.is_complex)
@@ -449,7 +451,7 @@ def _computed(declaration: Declaration, initial: Any) -> Any:
             f"static: what a variable or a constant begins with must be known, and this depends on "
             f"{unknown[0].name}, which a run decides"
         )
-    with outside():
+    with untraced():
         return Interpreter(part).run()[0]
 
 
@@ -464,7 +466,7 @@ def constant(data: Any, name: str = "c", dtype: Any = None) -> Any:
     declaration = innermost("constant")
     if getattr(data, "_value", None) is not None:
         data = _computed(declaration, data)
-    with outside():
+    with untraced():
         copy = _concrete(data, dtype).detach().clone()
     value = declaration.graph.constant(name, copy)
     declaration.own([value])
@@ -477,16 +479,6 @@ def _concrete(data: Any, dtype: Any) -> Any:
     if isinstance(data, _core.Tensor):
         return data if dtype is None else data.to(dtype)
     return tensor(data, dtype=dtype)
-
-
-@contextlib.contextmanager
-def outside() -> Iterator[None]:
-    """Compute here, whatever is being declared."""
-    was = _core.set_tracing(False)
-    try:
-        yield
-    finally:
-        _core.set_tracing(was)
 
 
 def named(tensor: Any, name: str) -> Any:
@@ -547,8 +539,7 @@ def _variable(owner: Graph, target: Any, what: str) -> ir.Value:
     value = known[1] if known else own or owner.value_of(target, what)
     if value not in owner.variables:
         raise GraphError(
-            f"{what}: {value} is no variable, and keeps nothing; make it with static.variable, "
-            "and a Module before the graph is declared"
+            f"{what}: {value} is no variable, and keeps nothing; make it with static.variable"
         )
     return value
 

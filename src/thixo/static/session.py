@@ -17,12 +17,12 @@ from thixo.graph import ir
 from thixo.graph.constants import type_of
 from thixo.graph.sizes import symbol_name
 from thixo.graph.specialise import specialise
-from thixo.graph.trace import current_trace
+from thixo.graph.trace import current_trace, untraced
 from thixo.ops import public as tx
 from thixo.passes import optimize
 from thixo.pytree import tree_flatten, tree_unflatten
 from thixo.runtime.executor import EXECUTORS, Executor, executor
-from thixo.static.graph import Graph, Operation, need_own, outside
+from thixo.static.graph import Graph, Operation, need_own
 from thixo.static.prune import prune
 from thixo.symbolic import Dim
 
@@ -80,7 +80,7 @@ class Session:
         leaves, tree = tree_flatten(fetches)
         program = self._program(leaves)
         values = program.feed(feed_dict or {})
-        with outside():
+        with untraced():
             found = program(values)
         return tree_unflatten(tree, program.arranged(found))
 
@@ -131,7 +131,7 @@ class Session:
         from thixo.static.graph import _variable
 
         target = self.graph.variables[_variable(self.graph, variable, "Session.load")]
-        with outside():
+        with untraced():
             given = _as_tensor(value, target.value, "Session.load")
             if type_of(given) != target.value.type:
                 raise ShapeError(
@@ -157,7 +157,7 @@ class Session:
         if found is None:
             if current_trace() is not None:
                 # Writes in place of a declaration that is going on are known when it ends.
-                with outside():
+                with untraced():
                     found = Program(self, wanted)
             else:
                 found = Program(self, wanted)
@@ -271,7 +271,7 @@ class Program:
                         if found is not None and changed:
                             self._store(found)
             if found is None:
-                with outside():
+                with untraced():
                     found = self(list(values))
                 quick = self._native(values)
             return arrange(found)
@@ -325,7 +325,7 @@ class Program:
         key = tuple(sorted(special.items()))
         found = self._by_sizes.get(key)
         if found is None:
-            with outside():
+            with untraced():
                 if special:
                     program = optimize(specialise(self.graph, special), off=self.session.off).graph
                 else:
@@ -375,7 +375,7 @@ def _as_tensor(given: Any, value: ir.Value, what: str) -> Any:
         return given
     from thixo.tensor import from_numpy, tensor
 
-    with outside():
+    with untraced():
         if isinstance(given, np.ndarray):
             return from_numpy(given)
         if isinstance(given, np.generic):

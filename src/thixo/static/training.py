@@ -6,7 +6,7 @@ from typing import Any
 from thixo import _core
 from thixo.errors import ArgumentError, GraphError, TraceError, describe
 from thixo.graph import ir
-from thixo.graph.trace import make_symbolic
+from thixo.graph.trace import make_symbolic, untraced
 from thixo.ops import public as tx
 from thixo.static.graph import (
     Declaration,
@@ -16,7 +16,6 @@ from thixo.static.graph import (
     gradients,
     innermost,
     operation,
-    outside,
 )
 
 
@@ -114,7 +113,7 @@ def _slots(owner: Graph, optimizer: Any, number: int, target: ir.Value) -> dict[
     if found is not None:
         return found
     state: dict[str, Any] = {}
-    with outside():
+    with untraced():
         try:
             optimizer._start(optimizer.param_groups[number], owner.variables[target].data, state)
         except TraceError:

@@ -4,6 +4,7 @@ A module is a plain class with a `forward`. Parameters, buffers and other module
 attributes are registered by that, so that they can be listed, moved, saved and loaded together.
 """
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
@@ -11,12 +12,28 @@ import thixo as tx
 from thixo.device import as_device
 from thixo.dtype import DType
 from thixo.errors import ArgumentError, DTypeError, describe
+from thixo.graph.trace import current_trace, untraced
 from thixo.nn.modules.hooks import Hooks
 from thixo.nn.modules.state import StateDict
 from thixo.nn.parameter import Buffer, Parameter
 from thixo.tensor import Tensor
 
 M = TypeVar("M", bound="Module")
+
+
+def _made_at_once(init: Callable[..., None]) -> Callable[..., None]:
+    """An `__init__` that computes where a graph is being declared too: a module keeps its parameters between runs."""
+
+    @functools.wraps(init)
+    def made(self: Any, *args: Any, **kwargs: Any) -> None:
+        trace = current_trace()
+        if trace is None or not trace.declares:
+            init(self, *args, **kwargs)
+        else:
+            with untraced():
+                init(self, *args, **kwargs)
+
+    return made
 
 
 class Module(Hooks, StateDict):
@@ -41,6 +58,11 @@ class Module(Hooks, StateDict):
     _buffers: dict[str, Tensor | None]
     _modules: dict[str, "Module | None"]
     _non_persistent: set[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in cls.__dict__:
+            cls.__init__ = _made_at_once(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args or kwargs:
