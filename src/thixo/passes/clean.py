@@ -30,7 +30,7 @@ def inline(graph: Graph, firings: list[Firing]) -> int:
             if uses[id(called)] > 1 and len(called.nodes) > SMALL:
                 return None
             firings.append(Firing("inline a call", node_text(node), node.source))
-            return _inlined(one, called, node)
+            return inlined(one, called, node.args[1], node.source, node.outputs)
 
         return sweep(one, replace)
 
@@ -42,14 +42,20 @@ SMALL = (
 )
 
 
-def _inlined(graph: Graph, called: Graph, node: Node) -> list[Value]:
-    inputs = node.args[1]
+def inlined(
+    graph: Graph,
+    called: Graph,
+    inputs: Sequence[Value],
+    source: str | None,
+    outputs: Sequence[Value] = (),
+) -> list[Value]:
+    """Append the nodes of another graph with these inputs, under names of their own; what it returns."""
     sizes = bind_sizes(called, [v.type for v in inputs], "inline")
     new: dict[Value, Value] = dict(zip(called.inputs, inputs, strict=True))
     for value, data in called.constants.items():
         new[value] = graph.constant(value.name, data)
     renamed: dict[str, Size] = dict(sizes)
-    for value, mine in zip(called.outputs, node.outputs, strict=True):
+    for value, mine in zip(called.outputs, outputs, strict=False):
         for theirs, size in zip(value.type.shape, mine.type.shape, strict=True):
             if isinstance(theirs, Dim) and len(theirs.symbols) == 1 and str(theirs) not in renamed:
                 renamed[str(theirs)] = size  # a size that the data decide keeps the caller's name
@@ -63,7 +69,7 @@ def _inlined(graph: Graph, called: Graph, node: Node) -> list[Value]:
                         low, high = atom.bounds
                         renamed[name] = Dim(graph.fresh_name(name), atom.hint, low or 0, high)
             types.append(_with_sizes_in(v.type, renamed))
-        made = graph.add(n.op, args, types, [v.name for v in n.outputs], n.source or node.source)
+        made = graph.add(n.op, args, types, [v.name for v in n.outputs], n.source or source)
         new.update(zip(n.outputs, made.outputs, strict=True))
     return [new[v] for v in called.outputs]
 
