@@ -276,6 +276,11 @@ _, gradient = tx.graph.Interpreter(better.graph).run(tx.zeros(4))
 assert gradient.tolist() == [1.0, 1.0, 1.0, 1.0]
 print(tx.graph.python_text(better.graph))
 
+# schedule/ knows before a run in which order nodes will run, how many bytes each needs and how many at most.
+plan = both.plan({"n": 1000})
+print(plan)
+assert plan.peak <= plan.arena < 4 * 4096
+
 # A value that Python wants to see cannot be traced. That is an error with its line, never a silent guess.
 
 

@@ -107,11 +107,17 @@ ROUNDS = 8  # passes make work for one another; a graph that still changes then 
 
 
 def optimize(
-    graph: Graph, *, off: Iterable[str] = (), only: Sequence[str] | None = None, show: bool = False
+    graph: Graph,
+    *,
+    off: Iterable[str] = (),
+    only: Sequence[str] | None = None,
+    show: bool = False,
+    budget: int | float | None = None,
 ) -> Optimized:
     """Run the passes on a copy of a graph until nothing changes; `off` leaves some out by name.
 
-    With `show` the reports have the text before and after each pass that changed something.
+    With `show` the reports have the text before and after each pass that changed something. With a `budget` of memory,
+    in bytes or as a part of the peak, cheap values are computed again in place of being kept (recompute.py).
 
     >>> graph = tx.jit.trace(lambda x: x.neg().neg(), tx.ones(3)).graph
     >>> len(optimize(graph).graph.nodes), len(optimize(graph, off=["simplify", "fuse"]).graph.nodes)
@@ -130,7 +136,10 @@ def optimize(
             if report.changes:
                 result.reports.append(report)
         if not changed:
-            for one in (p for p in chosen if p.last):
+            closing = [p for p in chosen if p.last]
+            if budget is not None and "recompute" not in left_out:
+                closing.insert(0, _recompute(budget))
+            for one in closing:
                 report = _run(one, result.graph, signature, show)
                 if report.changes:
                     result.reports.append(report)
@@ -142,9 +151,19 @@ def optimize(
     )
 
 
+def _recompute(budget: int | float) -> Pass:
+    from thixo.passes.recompute import recompute
+
+    def within_budget(graph: Graph, firings: list[Firing]) -> int:
+        """Compute cheap values again in place of keeping them."""
+        return recompute(graph, budget, firings)
+
+    return Pass("recompute", within_budget, last=True)
+
+
 def _need_known(names: Iterable[str]) -> None:
     for name in names:
-        if name not in PASSES:
+        if name not in PASSES and name != "recompute":
             raise ArgumentError(f"passes: there is no pass {name!r}; they are {', '.join(PASSES)}")
 
 

@@ -72,9 +72,14 @@ class Schedule:
             return 0
         return max(self.inner[id(g)]._guessed(_keeps_results(node)) for g in graphs_in(node))
 
+    @property
+    def guessed_peak(self) -> int:
+        """The greatest sum of living bytes at the sizes of the example."""
+        return self._sharing.peak
+
     def _guessed(self, with_results: bool) -> int:
         flow = self._flow
-        total = self._sharing.peak
+        total = self.guessed_peak
         if with_results:
             total += sum(aligned(flow._size(v.type)[0]) for v in self.graph.outputs)
         return total

@@ -1,0 +1,212 @@
+"""Computing again in place of keeping: under a budget of memory, values that cost little are made a second time where they
+are needed late, so that they need not live until then.
+
+In the graph of a training step these are values of the way forward that the way back reads: an activation is made again from
+what it was made of, if that is there anyway. Only nodes that move memory more than they compute are repeated, so that
+time grows little; nothing random is. Every value stays the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thixo.errors import ArgumentError
+from thixo.graph.ir import Graph, Node, Value, map_values, values_in
+from thixo.graph.text import node_text
+from thixo.passes.manager import Firing
+
+ROUNDS = 48  # the peak is somewhere else after each change
+CHAIN = 12  # nodes that may be repeated for one value
+CHEAP = 4  # operations for each element that is read or made: more of them are not repeated
+
+
+def recompute(graph: Graph, budget: int | float, firings: list[Firing] | None = None) -> int:
+    """Repeat cheap nodes until the peak of living values is within the budget: bytes, or a part of the peak as it is.
+
+    How many nodes were added; fewer than needed where there is nothing cheap to repeat. Sizes are those of the example.
+
+    >>> def f(x, w):
+    ...     for _ in range(6):
+    ...         x = (x @ w).exp().sin()
+    ...     return x.sum()
+    >>> example = (tx.ones(64, 64), tx.ones(64, 64))
+    >>> graph = tx.autodiff.gradient_graph(tx.jit.trace(f, example).graph)
+    >>> before = tx.schedule.schedule(graph).guessed_peak
+    >>> recompute(graph, 0.7) > 0, tx.schedule.schedule(graph).guessed_peak <= 0.7 * before
+    (True, True)
+    """
+    from thixo.schedule import schedule
+
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or budget <= 0:
+        raise ArgumentError(
+            f"recompute: the budget must be bytes or a part of the peak, is {budget!r}"
+        )
+    one = schedule(graph)
+    limit = budget if isinstance(budget, int) else int(one.guessed_peak * min(budget, 1.0))
+    best, best_peak = _snapshot(graph), one.guessed_peak
+    added = kept = noted = 0
+    found: list[Firing] = []
+    stale = 0
+    for _ in range(ROUNDS):
+        if one.guessed_peak <= limit or stale > 3:
+            break
+        graph.nodes = list(one.order)
+        made = _Lightening(graph, one, limit, found).run()
+        if not made:
+            break
+        added += made
+        one = schedule(graph)
+        if one.guessed_peak < best_peak:
+            graph.nodes = list(one.order)
+            best, best_peak = _snapshot(graph), one.guessed_peak
+            kept, noted, stale = added, len(found), 0
+        else:
+            stale += 1
+    _restore(graph, best)
+    if firings is not None:
+        firings.extend(found[:noted])
+    return kept
+
+
+def _snapshot(graph: Graph) -> list[tuple[Node, Any]]:
+    return [(node, node.args) for node in graph.nodes]
+
+
+def _restore(graph: Graph, snapshot: list[tuple[Node, Any]]) -> None:
+    for node, args in snapshot:
+        node.args = args
+    graph.nodes = [node for node, _ in snapshot]
+
+
+class _Lightening:
+    """One round: values that live through the peak without being read there end before it and are made again after it."""
+
+    def __init__(self, graph: Graph, one: Any, limit: int, firings: list[Firing]) -> None:
+        self.graph = graph
+        self.one = one
+        self.firings = firings
+        self.flow = flow = one._flow
+        course = one._sharing.living
+        self.peak = max(range(len(course)), key=course.__getitem__)
+        self.excess = course[self.peak] - limit
+        self.maker: dict[Value, int] = {}
+        self.readers: dict[int, list[int]] = {}  # of each family: positions
+        for position, node in enumerate(one.order):
+            for value in node.outputs:
+                self.maker[value] = position
+            for value in values_in(node.args):
+                self.readers.setdefault(flow.family[value], []).append(position)
+        self.last = one._sharing.last
+        self.changing = {flow.family[v] for v in one.donated}
+        self.gone: set[int] = set()  # families that end at the peak now
+        self.pinned: set[int] = set()  # that something made in this round reads
+        self.before: dict[int, list[Node]] = {}  # new nodes, by the position that they stand before
+
+    def run(self) -> int:
+        """How many nodes were added."""
+        count = 0
+        for family, place, chain in self._candidates():
+            if self.excess <= 0:
+                break
+            if family in self.pinned or any(
+                self._family(v) in self.gone for v in self._read(chain)
+            ):
+                continue
+            self.excess -= self.flow.size[family]
+            count += self._repeat(family, place, chain)
+        self.graph.nodes = [
+            node
+            for position, one in enumerate(self.one.order)
+            for node in (*self.before.get(position, ()), one)
+        ]
+        return count
+
+    def _family(self, value: Value) -> int:
+        return self.flow.family[value]
+
+    def _candidates(self) -> list[tuple[int, int, list[Node]]]:
+        """Families, where they are needed next, and the nodes to repeat; what frees most for its cost first."""
+        flow, found = self.flow, []
+        for family, positions in self.readers.items():
+            born = self.maker.get(flow.root[family], -1)
+            if (
+                not flow.size[family]
+                or born < 0
+                or born >= self.peak
+                or self.last[family] <= self.peak
+            ):
+                continue
+            if self.peak in positions:
+                continue
+            place = min(p for p in positions if p > self.peak)
+            chain = self._chain(family, place)
+            if chain is None:
+                continue
+            seconds = sum(self.one.cost[n].seconds for n in chain)
+            found.append((seconds / flow.size[family], family, place, chain))
+        found.sort(key=lambda f: f[:2])
+        return [f[1:] for f in found]
+
+    def _chain(self, family: int, place: int) -> list[Node] | None:
+        """The nodes that make a family's late values from what is there at a place, in order; None if one is dear."""
+        late = {
+            v
+            for p in set(self.readers[family])
+            if p > self.peak
+            for v in values_in(self.one.order[p].args)
+            if self._family(v) == family
+        }
+        needed: dict[int, Node] = {}
+        stack = list(late)
+        while stack:
+            position = self.maker[stack.pop()]
+            if position in needed:
+                continue
+            node = self.one.order[position]
+            if not self._is_cheap(node) or len(needed) >= CHAIN:
+                return None
+            needed[position] = node
+            for value in values_in(node.args):
+                if self._family(value) == family or not self._is_there(value, place):
+                    if value not in self.maker:
+                        return None
+                    stack.append(value)
+        return [needed[p] for p in sorted(needed)]
+
+    def _is_there(self, value: Value, place: int) -> bool:
+        family = self._family(value)
+        if family in self.changing:
+            return False
+        return not self.flow.size[family] or self.last[family] >= place
+
+    def _is_cheap(self, node: Node) -> bool:
+        op = node.op
+        if op.kind == "control" or op.random or any(v in self.flow.dynamic for v in node.outputs):
+            return False
+        if op.kind in ("view", "pointwise"):
+            return True
+        cost = self.one.cost[node]
+        itemsize = max((v.type.dtype.itemsize for v in node.outputs), default=1)
+        return bool(op.total) and cost.flops * itemsize <= CHEAP * cost.bytes
+
+    def _read(self, chain: list[Node]) -> list[Value]:
+        made = {v for node in chain for v in node.outputs}
+        return [v for node in chain for v in values_in(node.args) if v not in made]
+
+    def _repeat(self, family: int, place: int, chain: list[Node]) -> int:
+        graph = self.graph
+        new: dict[Value, Value] = {}
+        for node in chain:
+            args = map_values(node.args, lambda v: new.get(v, v))
+            outputs = [Value(graph.fresh_name(v.name), v.type) for v in node.outputs]
+            self.before.setdefault(place, []).append(Node(node.op, args, outputs, node.source))
+            new.update(zip(node.outputs, outputs, strict=True))
+            self.firings.append(Firing("computed again", node_text(node), node.source))
+        self.pinned.update(self._family(v) for v in self._read(chain))
+        self.gone.add(family)
+        late = {v: w for v, w in new.items() if self._family(v) == family}
+        for position in sorted(set(self.readers[family])):
+            if position > self.peak:
+                reader = self.one.order[position]
+                reader.args = map_values(reader.args, lambda v: late.get(v, v))
+        return len(chain)
