@@ -7,6 +7,7 @@ values; they differ in what they do before the first call and in what a call cos
     serial    operator by operator, as eager code would run it: the judge of the others
     frames    dataflow: whatever has all its inputs runs, iterations and branches side by side (runtime/frames.py)
     sunk      one native program for the sizes of the inputs, made at the first call with them (runtime/sunk.py)
+    ready     the same, its steps run as soon as what they need is there, several at once
 
 >>> from thixo.graph import parse
 >>> graph = parse("graph f(x: f32[n]) {\\n  y: f32[n] = mul(x, x)\\n  return y\\n}")
@@ -23,11 +24,11 @@ from thixo.graph.ir import Graph
 from thixo.runtime.base import Executor
 from thixo.runtime.frames import Frames
 from thixo.runtime.serial import Serial
-from thixo.runtime.sunk import Sunk
+from thixo.runtime.sunk import Ready, Sunk
 
 __all__ = ["EXECUTORS", "Executor", "executor"]
 
-EXECUTORS: dict[str, type[Executor]] = {one.name: one for one in (Serial, Frames, Sunk)}
+EXECUTORS: dict[str, type[Executor]] = {one.name: one for one in (Serial, Frames, Ready, Sunk)}
 
 
 def executor(graph: Graph, name: str = "serial", **options: Any) -> Executor:

@@ -15,17 +15,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thixo import _core
-from thixo.dtype import uint8
+from thixo.codegen.builder import NotLowered
+from thixo.codegen.group import Group, lower_group
+from thixo.dtype import ALL, uint8
 from thixo.errors import ShapeError
+from thixo.graph.constants import type_of
+from thixo.graph.control import is_random
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.operators import call_arguments
 from thixo.graph.sizes import sizes_in
 from thixo.ops import public as tx
+from thixo.runtime import kernels, rows
 from thixo.runtime.base import fresh
+from thixo.runtime.flow import Flow
 from thixo.symbolic import Dim
 
 ALIGNMENT = 64
+_BY_SHORT = {dtype.short: dtype for dtype in ALL}
 # A rough machine, to tell long steps from short ones.
 _BYTES_A_SECOND = 8e9
 _STEP_SECONDS = 2e-7
@@ -37,17 +44,44 @@ class NotStatic(Exception):
     """Something that a native step needs to know is decided by the data."""
 
 
+class Kernels:
+    """The kernels of fused nodes, by their bodies: made once for all sizes."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Graph, Group | None, Any]] = {}
+
+    def find(self, body: Graph) -> tuple[Group, Any] | None:
+        """A body's kernel, and what the native side must know of it; None where it runs as a call."""
+        known = self._known.get(id(body))
+        if known is None:
+            known = self._known[id(body)] = (body, *self._made(body))
+        _, group, code = known
+        return None if group is None or code is None else (group, code)
+
+    def _made(self, body: Graph) -> tuple[Group | None, Any]:
+        try:
+            group = lower_group(body)
+            if group.kind == "rows":
+                return group, rows.about(group.kernel)
+            code = kernels.address(group.kernel)
+            results = sum(o.written for o in group.kernel.operands)
+            return group, None if code is None else (code, kernels.grain(group.kernel), results)
+        except NotLowered:
+            return None, None
+
+
 class Context:
     """What the programs inside of one program share: those that are alike, and how graphs run from Python."""
 
-    def __init__(self, run: Run, share: bool = True) -> None:
+    def __init__(self, run: Run, kernels: Kernels, parallel: bool = False) -> None:
         self.run = run
-        self.share = share
+        self.kernels = kernels
+        self.parallel = parallel  # steps of the outermost program run several at once
         self.programs: dict[Any, Any] = {}
 
     def inner(self, graph: Graph, given: Sequence[Any], private: bool = False) -> Binding:
         """A graph inside of a node, bound to inputs like these."""
-        if private or not self.share:
+        if private or self.parallel:
             return Binding(graph, given, self)
         key = (id(graph), *((tuple(t.shape), t.stride()) for t in given))
         found = self.programs.get(key)
@@ -68,9 +102,12 @@ class _Machine(Interpreter):
 class Binding:
     """Makes the program of a graph for inputs of these sizes and strides."""
 
-    def __init__(self, graph: Graph, given: Sequence[Any], context: Context) -> None:
+    def __init__(
+        self, graph: Graph, given: Sequence[Any], context: Context, parallel: bool = False
+    ) -> None:
         self.graph = graph
         self.context = context
+        self.flow = Flow() if parallel else None
         self.program = _core.Program(graph.name)
         self.machine = _Machine(graph, "eager")
         self.machine.run_graph = context.run
@@ -84,9 +121,13 @@ class Binding:
         self._values(given)
         if self.dynamic:
             self.program.call_python(-1, self._begin, ())
+            if self.flow is not None:
+                self.flow.add(-1, 1, (), (), ordered=True)
         for position, node in enumerate(graph.nodes):
             self.position = position
             self._node(node)
+            if self.flow is not None:
+                self._flow_of(node)
         self.position = len(graph.nodes)
         self._finish()
 
@@ -103,6 +144,7 @@ class Binding:
             self.program.input(self.tensors[value])
         for value, data in graph.constants.items():
             tensor = machine.backend.input(data, value)
+            machine._compare(value, type_of(tensor), f"constant {value.name}")
             self.root[value] = value
             self.tensors[value] = self._tensor(value, tensor.stride())
             self.program.constant(self.tensors[value], tensor)
@@ -135,6 +177,7 @@ class Binding:
     # ---- nodes
 
     def _node(self, node: Node) -> None:
+        self.in_python = False
         for value in values_in(node.args):
             if value in self.root:
                 self.last[self.root[value]] = self.position
@@ -245,6 +288,7 @@ class Binding:
 
         places = tuple(None if v in dynamic else tensors[v] for v in node.outputs)
         self.program.call_python(self.position, step, places)
+        self.in_python = True
 
     # ---- control flow
 
@@ -266,7 +310,30 @@ class Binding:
         self.program.call(self.position, described(inner, self._room(inner), given, made))
 
     def _fused(self, node: Node, args: list[Any]) -> None:
-        self._call(node, args)
+        body, given = args
+        found = self.context.kernels.find(body)
+        if found is None or not self._kernel(node, body, given, *found):
+            self._call(node, args)
+
+    def _kernel(self, node: Node, body: Graph, given: list[Any], group: Group, code: Any) -> bool:
+        """One kernel for a fused node; False where these sizes have none."""
+        inside = Interpreter(body, "eager")
+        inside._bind_inputs(dict(zip(body.inputs, given, strict=True)))
+        shape = tuple(fixed(s, inside.sizes) for s in group.shape)
+        made = self._made(node)
+        operands = []
+        for placed, operand in zip(group.operands, group.kernel.operands, strict=True):
+            if placed.what == "number":
+                operands.append((fixed(placed.which, inside.sizes), _BY_SHORT[operand.dtype]))
+            else:
+                operands.append(
+                    ((given if placed.what == "input" else made)[placed.which], placed.axes)
+                )
+        return bool(
+            self.program.kernel(
+                self.position, self._seconds(node), code, shape, group.reduced, tuple(operands)
+            )
+        )
 
     def _cond(self, node: Node, args: list[Any]) -> None:
         index, then, other, given = args
@@ -334,6 +401,7 @@ class Binding:
             tensors[value] = self._tensor(value)
         places = tuple(tensors[v] if v in static else None for v in values)
         program.call_python(self.position, step, places)
+        self.in_python = True
 
     def _scan(self, node: Node, args: list[Any]) -> None:
         body_graph, state, slices, captured, length, reverse = args
@@ -347,6 +415,15 @@ class Binding:
             self.position, body.program, self._room(body), self._state(state, made[:count]),
             tuple(slices), tuple(captured), made[count:], length, reverse,
         )  # fmt: skip
+
+    # ---- several at once
+
+    def _flow_of(self, node: Node) -> None:
+        """The steps of a node wait for those that make what it reads; draws and Python keep their order."""
+        assert self.flow is not None
+        read = {self.root.get(v, v) for v in values_in(node.args)}
+        ordered = is_random(node) or self.in_python
+        self.flow.add(self.position, self.program.steps, read, node.outputs, ordered)
 
     # ---- memory, results, names
 
@@ -367,12 +444,23 @@ class Binding:
             copied = self._contiguous(self.tensors[value])
             self.last[self.root[value]] = self.position
             self._copy(copied, self.tensors[value])
+            if self.flow is not None:
+                self.flow.add(self.position, program.steps, {self.root[value]}, (), False)
             program.output(copied)
         pieces = [
             (self.tensors[v], self.born[v], self.last[v]) for v in self.born if v not in taken
         ]
         pieces += self.scratch
-        offsets, total = plan([(first, last, memory(t)) for t, first, last in pieces])
+        if self.flow is None:
+            offsets, total = plan([(first, last, memory(t)) for t, first, last in pieces])
+        else:
+            users: dict[int, list[int]] = {
+                id(self.tensors[v]): self.flow.users[v] for v in self.born
+            }
+            offsets, total = self.flow.plan(
+                [(first, users.get(id(t), [first]), memory(t)) for t, first, _ in pieces]
+            )
+            program.flow(self.flow.before())
         program.arena(total, tuple((t, o) for (t, _, _), o in zip(pieces, offsets, strict=True)))
         nodes = graph.nodes
         program.names(tuple(n.op.full_name for n in nodes), tuple(n.source or "" for n in nodes))
@@ -395,6 +483,11 @@ class Binding:
             return made
 
         self.program.finisher = finish
+
+
+def fixed(size: Any, sizes: dict[str, int]) -> Any:
+    """A size, or another number, where the symbols are known."""
+    return size.evaluate(sizes) if isinstance(size, Dim) else size
 
 
 def described(inner: Binding, room: Any, given: Sequence[Any], results: Sequence[Any]) -> Any:

@@ -50,17 +50,22 @@ def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...])
     That is operands as (view, written, dtype), scratch lines, rows at once, whether positions matter, elements worth a
     thread.
     """
+    try:
+        return about(lower_rows(declaration, arguments, results))
+    except NotLowered:
+        return None
+
+
+def about(lowered: Kernel) -> tuple[Any, ...]:
+    """The same of a row kernel that was lowered already."""
     from thixo.codegen.llvm.rows import slots_of
     from thixo.codegen.llvm.rows_across import width_of
 
-    try:
-        kernel = expand(lower_rows(declaration, arguments, results))
-        operands = tuple((VIEWS.index(o.view), o.written, _CODES[o.dtype]) for o in kernel.operands)
-        ordered = any(one.op in ("index", "pick") for one in kernel.body)
-        width, grain = width_of(kernel, target.host()), kernels.grain(kernel)
-        return operands, slots_of(kernel), width, ordered, grain, kernel
-    except NotLowered:
-        return None
+    kernel = expand(lowered)
+    operands = tuple((VIEWS.index(o.view), o.written, _CODES[o.dtype]) for o in kernel.operands)
+    ordered = any(one.op in ("index", "pick") for one in kernel.body)
+    width, grain = width_of(kernel, target.host()), kernels.grain(kernel)
+    return operands, slots_of(kernel), width, ordered, grain, kernel
 
 
 def halves(kernel: Kernel) -> tuple[Kernel, Kernel, tuple[int, ...]] | None:

@@ -14,7 +14,7 @@ from thixo import _core
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Value
 from thixo.runtime.base import Executor, inner_values
-from thixo.runtime.program import Binding, Context
+from thixo.runtime.program import Binding, Context, Kernels
 
 KEPT = 16  # programs of one graph, those that were used last
 KEPT_INNER = 16  # sets of inner values that were asked for
@@ -30,10 +30,12 @@ class Sunk(Executor):
     """
 
     name = "sunk"
+    parallel = False  # whether steps that do not wait for each other run at once
 
     def __init__(self, graph: Graph, *, poisoned: bool = False, **options: Any) -> None:
         super().__init__(graph, **options)
         self._poisoned = poisoned
+        self._kernels = Kernels()
         self._programs: list[Any] = []  # used last, first
         self._inside: dict[
             int, Sunk
@@ -103,16 +105,14 @@ class Sunk(Executor):
 
     def _make(self, given: Sequence[Any]) -> Any:
         enabled = _core.set_grad_enabled(False)
+        context = Context(self._run_inside, self._kernels, self.parallel)
         try:
-            program = Binding(self.graph, given, self._context()).program
+            program = Binding(self.graph, given, context, self.parallel).program
         finally:
             _core.set_grad_enabled(enabled)
         program.fallback = self._others
         program.poisoned = self._poisoned
         return program
-
-    def _context(self) -> Context:
-        return Context(self._run_inside)
 
     def _others(self, *inputs: Any) -> list[Any]:
         return self(inputs)
@@ -122,3 +122,19 @@ class Sunk(Executor):
         if one is None:
             one = self._inside[id(graph)] = type(self)(graph)
         return one(inputs)
+
+
+class Ready(Sunk):
+    """The same program, its steps run as soon as what they need is there, several at once on the thread pool.
+
+    Of the steps that are ready the one with the longest way to the end goes first. Cheap ones are run by the thread that
+    made them ready; those that need Python by the thread that called.
+
+    >>> from thixo.graph import parse
+    >>> graph = parse("graph f(x: f32[n]) {\\n  y: f32[n] = mul(x, x)\\n  return y\\n}")
+    >>> Ready(graph)([tx.tensor([1.0, 2.0, 3.0])])
+    [tensor([1., 4., 9.])]
+    """
+
+    name = "ready"
+    parallel = True

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "../core/kernels.h"
-#include "operator.h"
+#include "program.h"
 
 namespace thixo {
 
@@ -23,10 +23,13 @@ int64_t as_int64(PyObject* o) {
   return v;
 }
 
+// From here on a row kernel is faster.
+bool is_long_sum(const Operator& op, const Tensor& t) { return t.numel >= 4096 && op.rows; }
+
 // sum(input, dim, keepdim, *, dtype)
 bool native_sum(const Operator& op, PyObject* const* slots, Results& out) {
   Ref<Tensor> t = ref_of(slots[0]);
-  if (t->numel >= 4096 && op.rows) return false;  // from here on a row kernel is faster
+  if (is_long_sum(op, *t)) return false;
   DType result = is_bool(t->dtype) || is_integer(t->dtype) ? DType::I64 : t->dtype;
   if (slots[3] != Py_None) {
     result = dtype_from(slots[3], "sum");
@@ -64,6 +67,35 @@ bool native_sum(const Operator& op, PyObject* const* slots, Results& out) {
   out.push_back(r);
   return true;
 }
+
+}  // namespace
+
+std::unique_ptr<Step> prepare_sum(const Operator& op, PyObject* const* slots, const Tensor& result) {
+  if (op.full_name != "sum") return nullptr;
+  const Tensor& t = *tensor_of(slots[0]);
+  if (is_long_sum(op, t)) return nullptr;
+  const DType usual = is_bool(t.dtype) || is_integer(t.dtype) ? DType::I64 : t.dtype;
+  if (result.dtype != usual || (slots[3] != Py_None && usual != t.dtype) || result.numel == 0) return nullptr;
+  auto step = std::make_unique<SumStep>();
+  const bool whole = slots[1] == Py_None || PyTuple_GET_SIZE(slots[1]) == 0;
+  std::fill(step->reduced, step->reduced + t.ndim(), whole);
+  for (Py_ssize_t i = 0; !whole && i < PyTuple_GET_SIZE(slots[1]); ++i)
+    step->reduced[axis_from(op, as_int64(PyTuple_GET_ITEM(slots[1], i)), t.ndim())] = true;
+  step->from = place_of(t);
+  step->to = place_of(result);
+  step->from_dtype = t.dtype;
+  step->to_dtype = result.dtype;
+  step->sizes = step->kept_sizes = t.sizes;
+  for (int d = 0; d < t.ndim(); ++d) {
+    step->from_strides.push_back(t.strides[d] * item_size(t.dtype));
+    if (step->reduced[d]) step->kept_sizes[d] = 1;
+  }
+  step->to_strides = contiguous_strides(step->kept_sizes);
+  for (int64_t& stride : step->to_strides) stride *= item_size(result.dtype);
+  return step;
+}
+
+namespace {
 
 bool transpose(const Operator& op, PyObject* const* slots, Results& out) {
   Ref<Tensor> t = ref_of(slots[0]);

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "../core/rows.h"
-#include "operator.h"
+#include "program.h"
 
 namespace thixo {
 
@@ -181,6 +181,26 @@ struct Outcome {
 };
 using Outcomes = SmallVector<Outcome, 4>;
 
+// From what thixo.runtime.rows says of a kernel; false: it has too many operands.
+bool fill_row_variant(RowVariant& made, PyObject* found) {
+  PyObject* operands = PyTuple_GET_ITEM(found, 0);
+  RowKernel& k = made.kernel;
+  k.count = int(PyTuple_GET_SIZE(operands));
+  made.there = k.count <= kMaxRowOperands;
+  for (int i = 0; made.there && i < k.count; ++i) {
+    PyObject* operand = PyTuple_GET_ITEM(operands, i);
+    k.view[i] = RowView(PyLong_AsLong(PyTuple_GET_ITEM(operand, 0)));
+    k.written[i] = PyTuple_GET_ITEM(operand, 1) == Py_True;
+    k.dtype[i] = DType(PyLong_AsLong(PyTuple_GET_ITEM(operand, 2)));
+  }
+  k.slots = int(PyLong_AsLong(PyTuple_GET_ITEM(found, 1)));
+  k.width = int(PyLong_AsLong(PyTuple_GET_ITEM(found, 2)));
+  k.ordered = PyTuple_GET_ITEM(found, 3) == Py_True;
+  k.grain = PyLong_AsLongLong(PyTuple_GET_ITEM(found, 4));
+  made.made = Object::borrow(PyTuple_GET_ITEM(found, 5));
+  return made.there;
+}
+
 RowVariant& variant_of(Call& call, const std::string& key, const Outcomes& outcomes) {
   for (auto& v : call.table.variants)
     if (v->key == key) return *v;
@@ -195,21 +215,7 @@ RowVariant& variant_of(Call& call, const std::string& key, const Outcomes& outco
   Object found = Object::own(call_python_with(runtime("find").get(), call.op.declaration.get(), arguments.get(),
                                               results.get()));
   if (found.get() != Py_None) {
-    PyObject* operands = PyTuple_GET_ITEM(found.get(), 0);
-    RowKernel& k = made->kernel;
-    k.count = int(PyTuple_GET_SIZE(operands));
-    made->there = k.count <= kMaxRowOperands;
-    for (int i = 0; made->there && i < k.count; ++i) {
-      PyObject* operand = PyTuple_GET_ITEM(operands, i);
-      k.view[i] = RowView(PyLong_AsLong(PyTuple_GET_ITEM(operand, 0)));
-      k.written[i] = PyTuple_GET_ITEM(operand, 1) == Py_True;
-      k.dtype[i] = DType(PyLong_AsLong(PyTuple_GET_ITEM(operand, 2)));
-    }
-    k.slots = int(PyLong_AsLong(PyTuple_GET_ITEM(found.get(), 1)));
-    k.width = int(PyLong_AsLong(PyTuple_GET_ITEM(found.get(), 2)));
-    k.ordered = PyTuple_GET_ITEM(found.get(), 3) == Py_True;
-    k.grain = PyLong_AsLongLong(PyTuple_GET_ITEM(found.get(), 4));
-    made->made = Object::borrow(PyTuple_GET_ITEM(found.get(), 5));
+    fill_row_variant(*made, found.get());
   }
   call.table.variants.push_back(std::move(made));
   return *call.table.variants.back();
@@ -407,6 +413,91 @@ bool evaluate_rows(const Operator& op, PyObject* const* slots, PyObject* specs, 
     o.shaped = true;
   }
   return run(call, outcomes, out);
+}
+
+namespace {
+
+bool load(RowsStep& step, RowVariant& v) {
+  if (!step.nest) return true;
+  if (const RowSplit* split = wants_split(*step.nest, step.kernel) ? split_of(v, step.nest->layout) : nullptr) step.split = *split;
+  else step.loop = loop_of(v, step.nest->layout);
+  if (!step.loop && !step.split.partial) return false;
+  step.settle();
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<Step> prepare_rows(const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results) {
+  if (!op.rows) return nullptr;
+  RowTable& table = table_of(op);
+  if (table.check) return nullptr;  // it looks at values
+  if (table.dtype >= 0 && slots[table.dtype] != Py_None)  // another dtype would have to be converted first
+    for (int p : table.params)
+      if (is_tensor(slots[p]) && tensor_of(slots[p])->dtype != dtype_from(slots[table.dtype], op.name.c_str())) return nullptr;
+  PyObject* dim = table.dim >= 0 ? slots[table.dim] : Py_None;
+  if (!table.axes && PyTuple_Check(dim) && PyTuple_GET_SIZE(dim) == 0) return nullptr;  // all axes or none: the rule knows
+  Call call{op, table, slots};
+  if (!call.gather(true)) return nullptr;
+  std::string key;
+  call.describe(key, nullptr);
+  Outcomes outcomes;
+  for (const Tensor* t : results) {
+    outcomes.emplace_back().dtype = t->dtype;
+    key += char('a' + code(t->dtype));
+    if (t->numel == 0) return nullptr;
+  }
+  RowVariant& v = variant_of(call, key, outcomes);
+  int64_t length = 1, numel = 1;
+  for (int d = 0; d < call.sizes.size(); ++d) {
+    numel *= call.sizes[d];
+    if (call.reduced[d]) length *= call.sizes[d];
+  }
+  if (!v.there || numel == 0 || (v.kernel.ordered && length > INT32_MAX)) return nullptr;
+  std::vector<KernelOperand> operands;
+  const auto add = [&](const Tensor& t) -> KernelOperand& {
+    KernelOperand& operand = operands.emplace_back();
+    operand.place = place_of(t);
+    operand.dtype = t.dtype;
+    return operand;
+  };
+  for (const Ref<Tensor>& t : call.tensors) {
+    KernelOperand& operand = add(*t);
+    operand.strides = expanded_strides(*t, call.sizes);
+    for (int64_t& stride : operand.strides) stride *= item_size(t->dtype);
+  }
+  for (double number : call.numbers) {
+    KernelOperand& operand = operands.emplace_back();
+    operand.dtype = DType::F64;
+    operand.strides = Dims(call.sizes.size());
+    std::memcpy(operand.element, &number, sizeof(number));
+  }
+  for (const Tensor* t : results) {  // as the kernel makes them: the axes that they have, one after the other
+    const RowView view = v.kernel.view[operands.size()];
+    KernelOperand& operand = add(*t);
+    Dims own = call.sizes;
+    for (int d = 0; d < own.size(); ++d)
+      if (view != RowView::Full && call.reduced[d] == (view == RowView::Row)) own[d] = 1;
+    const Dims steps = contiguous_strides(own);
+    int64_t elements = 1;
+    for (int d = 0; d < own.size(); ++d) {
+      operand.strides.push_back(own[d] == 1 && call.sizes[d] != 1 ? 0 : steps[d] * item_size(t->dtype));
+      elements *= own[d];
+    }
+    if (elements != t->numel) return nullptr;
+  }
+  auto step = std::make_unique<RowsStep>(v.kernel, call.sizes, call.reduced, operands);
+  if (!load(*step, v)) return nullptr;
+  return step;
+}
+
+std::unique_ptr<Step> prepare_row_kernel(PyObject* found, const Dims& sizes, const bool* reduced,
+                                         const std::vector<KernelOperand>& operands) {
+  RowVariant v;
+  if (!fill_row_variant(v, found) || size_t(v.kernel.count) != operands.size()) return nullptr;
+  auto step = std::make_unique<RowsStep>(v.kernel, sizes, reduced, operands);
+  if (!load(*step, v)) return nullptr;
+  return step;
 }
 
 }  // namespace thixo

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "../core/promotion.h"
-#include "operator.h"
+#include "program.h"
 
 namespace thixo {
 
@@ -488,6 +488,40 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
   if (const Kernel* kernel = find_kernel(op, slots, call.compute, numel))
     if (Ref<Tensor> made = run_kernel(op, slots, call, *kernel, into)) return one_result(std::move(made));
   return one_result(run_numpy(op, slots, call));
+}
+
+std::unique_ptr<Step> prepare_pointwise(const Operator& op, PyObject* const* slots, const Tensor& result) {
+  Call call = plan(op, slots);
+  if (!(call.sizes == result.sizes) || call.result != result.dtype || result.numel == 0) return nullptr;
+  if (op.check && op.has_loops && !has_defaults(op, slots)) check_arguments(op, slots);
+  const Kernel* kernel = find_kernel(op, slots, call.compute, result.numel);
+  if (!kernel || kernel->checks) return nullptr;
+  for (size_t i = 0; i < op.params.size(); ++i)  // another dtype would have to be converted first
+    if (is_tensor(slots[i]) && state_of(op, i, slots[i]) == kPromoted && tensor_of(slots[i])->dtype != call.compute)
+      return nullptr;
+  SmallVector<Input, 4> inputs;
+  collect(op, slots, call, *kernel, inputs);
+  if (int(inputs.size()) > kMostInputs) return nullptr;
+  std::vector<KernelOperand> operands;
+  const auto add = [&](const Tensor& t) {
+    KernelOperand& operand = operands.emplace_back();
+    operand.place = place_of(t);
+    operand.dtype = t.dtype;
+    operand.strides = expanded_strides(t, call.sizes);
+    for (int64_t& stride : operand.strides) stride *= item_size(t.dtype);
+  };
+  for (const Input& input : inputs) {
+    if (input.tensor) {
+      add(*input.tensor);
+      continue;
+    }
+    KernelOperand& operand = operands.emplace_back();
+    operand.dtype = input.dtype;
+    operand.strides = Dims(call.sizes.size());
+    std::copy_n(input.element, sizeof(input.element), operand.element);
+  }
+  add(result);
+  return std::make_unique<PointwiseStep>(kernel->loop, kernel->grain, kernel->in_lines, call.sizes, operands, 1);
 }
 
 }  // namespace thixo

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "../core/allocator.h"
+#include "../core/ready.h"
 
 namespace thixo {
 
@@ -86,7 +87,7 @@ PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
     auto* o = reinterpret_cast<ProgramObject*>(self.get());
     o->program = make<Program>().detach();
     o->program->name = name;
-    o->constants = new std::vector<std::pair<Ref<Storage>, Ref<Tensor>>>();
+    o->constants = new std::vector<Constant>();
     o->keep = Object::own(PyList_New(0)).give();
     return self.give();
   });
@@ -148,7 +149,7 @@ PyObject* add_constant(PyObject* self, PyObject* args) {
     hold(o, tensor);
     Tensor* t = value_of(where);
     if (!is_tensor(tensor)) raise(ErrorKind::Argument, "program: a constant must be a Tensor");
-    o->constants->emplace_back(t->storage, ref_of(tensor));
+    o->constants->push_back({port_of(*t), ref_of(tensor)});
     Py_RETURN_NONE;
   });
 }
@@ -194,6 +195,17 @@ PyObject* set_names(PyObject* self, PyObject* args) {
   });
 }
 
+// A step for an operator's call that needs no Python, if there is one. An operator that checks values is not among them.
+std::unique_ptr<Step> prepared(const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results) {
+  if (op.check && !op.has_loops) return nullptr;
+  if (results.size() == 1) {
+    if (op.kind == OpKind::Pointwise) return prepare_pointwise(op, slots, *results[0]);
+    if (std::unique_ptr<Step> step = prepare_product(op, slots, *results[0])) return step;
+    if (std::unique_ptr<Step> step = prepare_sum(op, slots, *results[0])) return step;
+  }
+  return op.native && op.full_name != "sum" ? nullptr : prepare_rows(op, slots, results);
+}
+
 // operator(node, seconds, operator, positional, names of the last ones or None, results)
 PyObject* add_operator(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
@@ -219,7 +231,11 @@ PyObject* add_operator(PyObject* self, PyObject* args) {
     hold(o, op);
     step->results = values_of(o, results);
     for (Tensor* t : step->results)
-      if (!t) raise(ErrorKind::Argument, "program: an operator's results must be values");
+      if (!t || !t->is_contiguous()) raise(ErrorKind::Argument, "program: an operator's results must be contiguous values");
+    if (std::unique_ptr<Step> native = prepared(*step->op, slots.items, step->results)) {
+      add_step(o, std::move(native), node, seconds);
+      Py_RETURN_NONE;
+    }
     step->skip.resize(step->results.size());
     step->python = true;
     add_step(o, std::move(step), node, seconds);
@@ -259,6 +275,67 @@ PyObject* add_copy(PyObject* self, PyObject* args) {
     hold(o, from);
     if (target->numel) add_step(o, std::make_unique<CopyStep>(*target, *source), node, seconds);
     Py_RETURN_NONE;
+  });
+}
+
+// kernel(node, seconds, what, sizes, reduced, operands): one kernel over an iteration space. `what` is (address, grain,
+// number of results) of a pointwise kernel, or what thixo.runtime.rows.about says of a row kernel. An operand is (value,
+// its axis for each of the space or -1), or (number, dtype). Whether there is machine code for it.
+PyObject* add_kernel(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node;
+    double seconds;
+    PyObject *what, *shape, *marks, *list;
+    if (!PyArg_ParseTuple(args, "idO!O!O!O!", &node, &seconds, &PyTuple_Type, &what, &PyTuple_Type, &shape, &PyTuple_Type, &marks,
+                          &PyTuple_Type, &list))
+      throw PythonError();
+    ProgramObject* o = program_of(self);
+    const Dims sizes = dims_from(shape, "program: sizes");
+    if (checked_numel(sizes, DType::U8, "program") == 0) Py_RETURN_FALSE;
+    if (PyTuple_GET_SIZE(marks) != sizes.size()) raise(ErrorKind::Shape, "program: a mark for each axis is needed");
+    bool reduced[kMaxDims];
+    for (int d = 0; d < sizes.size(); ++d) reduced[d] = PyTuple_GET_ITEM(marks, d) == Py_True;
+    std::vector<KernelOperand> operands;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); ++i) {
+      PyObject *first, *second;
+      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(list, i), "OO", &first, &second)) throw PythonError();
+      KernelOperand& operand = operands.emplace_back();
+      if (!is_tensor(first)) {
+        Number number;
+        number_from(first, number, "program");
+        operand.dtype = dtype_from(second, "program");
+        operand.strides = Dims(sizes.size());
+        store_number(number, operand.dtype, operand.element);
+        continue;
+      }
+      hold(o, first);
+      const Tensor& t = *value_of(first);
+      const Dims axes = dims_from(second, "program: axes");
+      if (axes.size() != sizes.size()) raise(ErrorKind::Shape, "program: an axis for each of the space is needed");
+      operand.place = place_of(t);
+      operand.dtype = t.dtype;
+      for (int d = 0; d < sizes.size(); ++d) {
+        const int64_t axis = axes[d];
+        if (axis >= t.ndim()) raise(ErrorKind::Shape, "program: " + describe(t) + " has no axis " + std::to_string(axis));
+        const bool moves = axis >= 0 && t.sizes[int(axis)] != 1;
+        if (moves && t.sizes[int(axis)] != sizes[d])
+          raise(ErrorKind::Shape, "program: axis " + std::to_string(axis) + " of " + describe(t) + " runs over " + std::to_string(sizes[d]));
+        operand.strides.push_back(moves ? t.strides[int(axis)] * item_size(t.dtype) : 0);
+      }
+    }
+    std::unique_ptr<Step> step;
+    if (PyTuple_GET_SIZE(what) == 3) {
+      unsigned long long address;
+      long long grain;
+      int results;
+      if (!PyArg_ParseTuple(what, "KLi", &address, &grain, &results)) throw PythonError();
+      step = std::make_unique<PointwiseStep>(reinterpret_cast<Loop>(address), grain, true, sizes, operands, results);
+    } else {
+      step = prepare_row_kernel(what, sizes, reduced, operands);
+    }
+    if (!step) Py_RETURN_FALSE;
+    add_step(o, std::move(step), node, seconds);
+    Py_RETURN_TRUE;
   });
 }
 
@@ -440,6 +517,24 @@ PyObject* take_stacked(PyObject* self, PyObject* args) {
   });
 }
 
+// flow(((steps before), ...)): for each step those that must be done before; from now on several run at once
+PyObject* set_flow(PyObject* self, PyObject* lists) {
+  return guarded([&]() -> PyObject* {
+    Program& p = *program_of(self)->program;
+    if (!PyTuple_Check(lists) || size_t(PyTuple_GET_SIZE(lists)) != p.steps.size())
+      raise(ErrorKind::Argument, "program: a tuple for each step is needed");
+    std::vector<std::vector<int>> after(p.steps.size());
+    for (size_t i = 0; i < after.size(); ++i) {
+      for (int64_t before : dims_from(PyTuple_GET_ITEM(lists, Py_ssize_t(i)), "program: steps")) {
+        if (before < 0 || before >= int64_t(i)) raise(ErrorKind::Argument, "program: a step waits only for earlier ones");
+        after[i].push_back(int(before));
+      }
+    }
+    p.flow = std::make_shared<Flow>(after, p.steps);
+    Py_RETURN_NONE;
+  });
+}
+
 // ---- running
 
 struct Running {
@@ -459,10 +554,19 @@ struct Running {
   }
 };
 
-bool fits(const Port& port, PyObject* o) {
-  if (!is_tensor(o)) return false;
-  const Tensor& t = *tensor_of(o);
+bool fits(const Port& port, const Tensor& t) {
   return t.storage && t.dtype == port.dtype && t.sizes == port.sizes && t.strides == port.strides;
+}
+
+// Whether a call with these inputs can begin now.
+bool usable(const ProgramObject* self, PyObject* const* args, size_t count) {
+  const Program& p = *self->program;
+  if (self->busy || count != p.inputs.size()) return false;
+  for (size_t i = 0; i < count; ++i)
+    if (!is_tensor(args[i]) || !fits(p.inputs[i], *tensor_of(args[i]))) return false;
+  for (const Constant& constant : *self->constants)
+    if (!fits(constant.port, *constant.tensor)) return false;
+  return true;
 }
 
 // The exception that is set, with the line of the node that failed.
@@ -496,8 +600,8 @@ PyObject* run(ProgramObject* self, PyObject* const* args) {
     p.inputs[i].storage->data = t.data();
     held.push_back(t.storage);
   }
-  for (auto& [where, tensor] : *self->constants) {
-    where->data = tensor->data();
+  for (auto& [port, tensor] : *self->constants) {
+    port.storage->data = tensor->data();
     held.push_back(tensor->storage);
   }
   Ref<Storage> arena;
@@ -512,7 +616,7 @@ PyObject* run(ProgramObject* self, PyObject* const* args) {
   }
   failure = {};
   {
-    Unlocked free(!p.python && p.seconds >= kLongStep);
+    Unlocked free(!p.python && !p.flow && p.seconds >= kLongStep);
     p.run();
   }
   if (self->poisoned && arena) {
@@ -542,10 +646,7 @@ PyObject* run(ProgramObject* self, PyObject* const* args) {
 PyObject* program_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   auto* self = reinterpret_cast<ProgramObject*>(object);
   const size_t count = size_t(PyVectorcall_NARGS(nargsf));
-  Program& p = *self->program;
-  bool usable = !self->busy && count == p.inputs.size() && !(kwnames && PyTuple_GET_SIZE(kwnames));
-  for (size_t i = 0; usable && i < count; ++i) usable = fits(p.inputs[i], args[i]);
-  if (usable) {
+  if (usable(self, args, count) && !(kwnames && PyTuple_GET_SIZE(kwnames))) {
     PyObject* result = guarded([&]() -> PyObject* { return run(self, args); });
     if (!result) {
       PyObject *type, *raised, *trace;
@@ -559,7 +660,7 @@ PyObject* program_call(PyObject* object, PyObject* const* args, size_t nargsf, P
     return result;
   }
   return guarded([&]() -> PyObject* {
-    if (!self->fallback) raise(ErrorKind::Argument, "program " + p.name + ": these inputs are not what it was made for");
+    if (!self->fallback) raise(ErrorKind::Argument, "program " + self->program->name + ": these inputs are not what it was made for");
     return call_python(self->fallback, args, count, kwnames);
   });
 }
@@ -570,12 +671,10 @@ PyObject* try_run(PyObject* object, PyObject* inputs) {
     auto* self = reinterpret_cast<ProgramObject*>(object);
     if (!PyTuple_Check(inputs) && !PyList_Check(inputs)) raise(ErrorKind::Argument, "program: inputs must be a list");
     Object kept = PyList_Check(inputs) ? Object::own(PyList_AsTuple(inputs)) : Object::borrow(inputs);
-    Program& p = *self->program;
-    if (self->busy || size_t(PyTuple_GET_SIZE(kept.get())) != p.inputs.size()) Py_RETURN_NONE;
     PyObject** args = PySequence_Fast_ITEMS(kept.get());
-    for (size_t i = 0; i < p.inputs.size(); ++i)
-      if (!fits(p.inputs[i], args[i])) Py_RETURN_NONE;
-    return program_call(object, args, p.inputs.size(), nullptr);
+    const size_t count = size_t(PyTuple_GET_SIZE(kept.get()));
+    if (!usable(self, args, count)) Py_RETURN_NONE;
+    return program_call(object, args, count, nullptr);
   });
 }
 
@@ -659,10 +758,12 @@ PyMethodDef program_methods[] = {
     {"operator", add_operator, METH_VARARGS, nullptr},
     {"call_python", add_python, METH_VARARGS, nullptr},
     {"copy", add_copy, METH_VARARGS, nullptr},
+    {"kernel", add_kernel, METH_VARARGS, nullptr},
     {"call", add_call, METH_VARARGS, nullptr},
     {"switch", add_switch, METH_VARARGS, nullptr},
     {"while_loop", add_while, METH_VARARGS, nullptr},
     {"scan", add_scan, METH_VARARGS, nullptr},
+    {"flow", set_flow, METH_O, nullptr},
     {"stacked", take_stacked, METH_VARARGS, nullptr},
     {"run", try_run, METH_O, "run(inputs): the results; None if it was made for other inputs or runs already."},
     {}};

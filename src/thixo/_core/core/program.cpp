@@ -1,6 +1,7 @@
 #include "program.h"
 
 #include "profiler.h"
+#include "ready.h"
 
 namespace thixo {
 
@@ -11,7 +12,9 @@ namespace {
 
 void forget(Storage*) {}
 
-void run_one(const Program& program, Step& step) {
+}  // namespace
+
+void perform_step(const Program& program, Step& step) {
   if (is_profiling()) [[unlikely]] {
     ProfilerScope scope;
     const bool named = step.node >= 0 && size_t(step.node) < program.names.size();
@@ -20,8 +23,6 @@ void run_one(const Program& program, Step& step) {
   }
   step.run();
 }
-
-}  // namespace
 
 Ref<Storage> pointed_storage(size_t bytes) {
   Ref<Storage> made = Storage::allocate(0);
@@ -53,15 +54,16 @@ void Program::settle(char* at) {
 }
 
 void Program::run() {
+  if (flow) return run_ready(*this, *flow);
   size_t at = 0;
   try {
     for (const size_t count = steps.size(); at < count; ++at) {
       Step& step = *steps[at];
       if (step.python || step.seconds < kLongStep) {
-        run_one(*this, step);
+        perform_step(*this, step);
       } else {
         Unlocked free(true);
-        run_one(*this, step);
+        perform_step(*this, step);
       }
     }
   } catch (...) {

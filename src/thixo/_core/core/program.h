@@ -59,6 +59,8 @@ struct Port {
   size_t bytes = 0;
 };
 
+struct Flow;
+
 struct Program : Counted {
   std::string name;
   std::vector<Port> inputs, outputs;
@@ -70,12 +72,16 @@ struct Program : Counted {
   double seconds = 0;    // all steps
   bool python = false;   // some step needs the lock
 
+  std::shared_ptr<const Flow> flow;  // with it steps run as soon as they can, several at once
+
   // The arena begins here from now on.
   void settle(char* arena);
   // All steps; `failure` says of an exception whose it is.
   void run();
   char* arena = nullptr;
 };
+
+void perform_step(const Program& program, Step& step);  // an event of the profiler, if one runs
 
 // Where the last exception of this thread came from: the innermost program and its node.
 struct Failure {

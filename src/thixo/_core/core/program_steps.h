@@ -17,6 +17,67 @@ struct CopyStep final : Step {
   void run() override;
 };
 
+// ---- kernels
+
+struct KernelOperand {
+  Place place;  // without a storage: it is a number, `element`
+  DType dtype = DType::F32;
+  Dims strides;  // in bytes, for each axis of the iteration space
+  alignas(16) char element[16] = {};
+};
+
+// A pointwise kernel; the last operands are its results.
+struct PointwiseStep final : Step {
+  PointwiseStep(Loop loop, int64_t grain, bool in_lines, const Dims& sizes, const std::vector<KernelOperand>& operands, int results);
+  ~PointwiseStep() override;
+  void run() override;
+
+ private:
+  Loop loop_;
+  int64_t grain_, total_ = 0;
+  std::vector<Place> places_;
+  std::vector<int64_t> strides_;  // where one call of the loop is all
+  std::unique_ptr<struct Nest> nest_;  // else
+  std::vector<Ref<Storage>> numbers_;
+};
+
+// A row kernel; who made it sets `loop`, or `split`, after it has seen `nest`.
+struct RowsStep final : Step {
+  RowsStep(const RowKernel& kernel, const Dims& sizes, const bool* reduced, const std::vector<KernelOperand>& operands);
+  void run() override;
+  RowKernel kernel;
+  std::unique_ptr<RowNest> nest;  // null: there is nothing to compute
+  RowLoop loop = nullptr;
+  RowSplit split;
+  void settle();  // `loop` or `split` are known
+
+ private:
+  std::vector<Place> places_;
+  std::vector<int64_t> strides_;
+  std::vector<Ref<Storage>> numbers_;
+  Ref<Storage> scratch_;
+  int64_t rows_ = 0, segments_ = 0, columns_ = 0;
+  bool direct_ = false;
+};
+
+struct SumStep final : Step {
+  Place from, to;
+  DType from_dtype, to_dtype;
+  Dims sizes, from_strides, kept_sizes, to_strides;  // in bytes
+  bool reduced[kMaxDims];
+  void run() override {
+    sum({to.at(), to_dtype, sizes.size(), kept_sizes.data(), to_strides.data()},
+        {from.at(), from_dtype, sizes.size(), sizes.data(), from_strides.data()}, reduced);
+  }
+};
+
+struct ProductStep final : Step {
+  Product product;
+  Dims batch, a_strides, b_strides;
+  Place a, b, c, bias;
+  void run() override;
+};
+
 // ---- control flow
 
 struct CallStep final : Step {

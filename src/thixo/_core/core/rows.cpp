@@ -384,6 +384,11 @@ void run_split(const RowNest& nest, const RowKernel& kernel, const RowSplit& spl
   split.combine(pointers, strides, rows, 1, blocks, nullptr);
 }
 
+size_t row_scratch(const RowNest& nest, const RowKernel& kernel) {
+  return static_cast<size_t>(kernel.slots) * static_cast<size_t>(nest.segments * nest.columns + kPad) * 8 *
+         static_cast<size_t>(nest.layout == RowLayout::Across ? kernel.width : 1);
+}
+
 void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   const int count = kernel.count;
   bool in_parts = false;  // operands of full size are packed a few rows at a time, while they are in the cache
@@ -433,8 +438,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   // Chunks that are packed, or have sums of their own, are computed one by one; others together where they are neighbours.
   const bool apart = in_parts || sums.count;
   const int64_t grain = apart ? 1 : std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, chunk * total));
-  const size_t scratch = static_cast<size_t>(kernel.slots) * static_cast<size_t>(total + kPad) * 8 *
-                         static_cast<size_t>(across ? kernel.width : 1);
+  const size_t scratch = row_scratch(nest, kernel);
   const Streamed streamed(nest, kernel);
   const bool past_cache = streamed.count && !in_parts;
   parallel_evenly(nest.outer_total * chunks, grain, [&](int64_t begin, int64_t end) {

@@ -66,6 +66,9 @@ struct RowSplit {
 bool wants_split(const RowNest& nest, const RowKernel& kernel);
 void run_split(const RowNest& nest, const RowKernel& kernel, const RowSplit& split);
 
+// Bytes that the kernel's loop wants beside its operands, on each thread.
+size_t row_scratch(const RowNest& nest, const RowKernel& kernel);
+
 // On the thread pool when large. A row's result does not depend on the threads.
 void run_rows(const RowNest& nest, const RowKernel& kernel, RowLoop loop);
 

@@ -1,0 +1,107 @@
+#include <cstring>
+
+#include "kernels/nest.h"
+#include "program_steps.h"
+
+namespace thixo {
+
+namespace {
+
+// Where an operand is; a number gets memory of its own.
+Place placed(const KernelOperand& operand, std::vector<Ref<Storage>>& numbers) {
+  if (operand.place.storage) return operand.place;
+  numbers.push_back(Storage::allocate(sizeof(operand.element)));
+  std::memcpy(numbers.back()->data, operand.element, sizeof(operand.element));
+  return {numbers.back().get(), 0};
+}
+
+}  // namespace
+
+PointwiseStep::PointwiseStep(Loop loop, int64_t grain, bool in_lines, const Dims& sizes,
+                             const std::vector<KernelOperand>& operands, int results)
+    : loop_(loop), grain_(grain) {
+  const int count = static_cast<int>(operands.size());
+  if (count > kMaxOperands) fail(ErrorKind::Internal, "program: " + std::to_string(count) + " operands; at most 16");
+  std::vector<Array> arrays;
+  for (const KernelOperand& operand : operands)
+    arrays.push_back({nullptr, operand.dtype, sizes.size(), sizes.data(), operand.strides.data()});
+  nest_ = std::make_unique<Nest>();
+  Nest& nest = *nest_;
+  build_nest(nest, arrays.data(), count);
+  nest.in_lines = in_lines;
+  nest.results = results;
+  total_ = nest.total;
+  bool lines = true;
+  for (int k = 0; k < count; ++k) {
+    Place place = placed(operands[static_cast<size_t>(k)], numbers_);
+    place.offset += nest.data[k] - static_cast<char*>(nullptr);  // a walk from the other end begins there
+    places_.push_back(place);
+    lines = lines && (nest.strides[0][k] == 0 || nest.strides[0][k] == nest.item[k]);
+  }
+  if (nest.ndim == 1 && total_ <= grain && (lines || !in_lines)) {
+    strides_.assign(nest.strides[0], nest.strides[0] + count);
+    nest_.reset();
+  }
+}
+
+PointwiseStep::~PointwiseStep() = default;
+
+void PointwiseStep::run() {
+  const size_t count = places_.size();
+  if (!nest_) {
+    char* data[kMaxOperands];
+    for (size_t k = 0; k < count; ++k) data[k] = places_[k].at();
+    return loop_(data, strides_.data(), total_);
+  }
+  for (size_t k = 0; k < count; ++k) nest_->data[k] = places_[k].at();
+  run_nest(*nest_, loop_, grain_);
+}
+
+RowsStep::RowsStep(const RowKernel& given, const Dims& sizes, const bool* reduced, const std::vector<KernelOperand>& operands)
+    : kernel(given) {
+  std::vector<RowOperand> seen;
+  for (const KernelOperand& operand : operands) {
+    seen.push_back({nullptr, operand.strides.data()});
+    places_.push_back(placed(operand, numbers_));
+  }
+  nest = std::make_unique<RowNest>();
+  if (!plan_rows(*nest, kernel, seen.data(), sizes.size(), sizes.data(), reduced)) nest.reset();
+}
+
+void RowsStep::settle() {
+  if (!nest || split.partial) return;
+  bool plain = nest->outer == 0 && nest->rows * nest->segments * nest->columns <= kernel.grain;
+  for (int k = 0; k < kernel.count; ++k)
+    plain = plain && !nest->packed[k] && !(kernel.written[k] && kernel.view[k] == RowView::Column);
+  if (!plain) return;
+  direct_ = true;
+  rows_ = nest->rows;
+  segments_ = nest->segments;
+  columns_ = nest->columns;
+  strides_.assign(nest->strides, nest->strides + 3 * kernel.count);
+  if (const size_t bytes = row_scratch(*nest, kernel)) scratch_ = Storage::allocate(bytes);
+  nest.reset();
+}
+
+void RowsStep::run() {
+  const size_t count = places_.size();
+  if (direct_) {
+    char* data[kMaxRowOperands];
+    for (size_t k = 0; k < count; ++k) data[k] = places_[k].at();
+    return loop(data, strides_.data(), rows_, segments_, columns_, scratch_ ? scratch_->data : nullptr);
+  }
+  if (!nest) return;
+  for (size_t k = 0; k < count; ++k) nest->data[k] = places_[k].at();
+  if (split.partial) run_split(*nest, kernel, split);
+  else run_rows(*nest, kernel, loop);
+}
+
+void ProductStep::run() {
+  product.a = a.at();
+  product.b = b.at();
+  product.c = c.at();
+  if (bias.storage) product.bias = bias.at();
+  gemm_batch(product, batch, a_strides, b_strides);
+}
+
+}  // namespace thixo

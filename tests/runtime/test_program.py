@@ -1,0 +1,257 @@
+"""Native programs: kernels of fused nodes, memory, inputs of many kinds, what goes wrong."""
+
+import gc
+import os
+import weakref
+
+import numpy as np
+import pytest
+
+import thixo as tx
+from thixo.graph import Graph, parse
+from thixo.runtime.executor import executor
+from thixo.runtime.program import plan
+from thixo.runtime.sunk import Sunk
+
+FUSED = """
+graph body(x: f32[n, m], w: f32[m], b: f32[]) {
+  y: f32[n, m] = mul(x, w)
+  z: f32[n, m] = add(y, b)
+  t: f32[n, m] = tanh(z)
+  s: f32[n] = amax(t, dim=(1,))
+  return t, s
+}
+
+graph main(x: f32[k, j], w: f32[j], b: f32[]) {
+  t: f32[k, j], s: f32[k] = fused(graph=body, inputs=[x, w, b])
+  u: f32[k, j] = neg(t)
+  return u, s
+}
+"""
+CHAIN = """
+graph main(x: f32[n], w: f32[n], b: f32[n]) {
+  a: f32[n] = mul(x, w)
+  c: f32[n] = add(a, b)
+  d: f32[n] = tanh(c)
+  e: f32[] = sum(d)
+  return e
+}
+"""
+BRANCHES = """
+graph main(x: f32[n, n], w: f32[n, n], v: f32[n, n]) {
+  a: f32[n, n] = matmul(x, w)
+  b: f32[n, n] = matmul(x, v)
+  c: f32[n, n] = add(a, b)
+  d: f32[n, n] = relu(c)
+  return d
+}
+"""
+NATIVE = ["ready", "sunk"]
+
+
+def same(graph, inputs, **options):
+    wanted = executor(graph, "serial")(inputs)
+    for name in NATIVE:
+        found = executor(graph, name, **options)(inputs)
+        assert [t.tolist() for t in found] == [t.tolist() for t in wanted], name
+
+
+def test_fused_nodes_are_one_step_without_python():
+    graph = parse(FUSED)
+    x, w, b = tx.randn(5, 7), tx.randn(7), tx.tensor(0.25)
+    same(graph, [x, w, b])
+    same(graph, [x.t().contiguous().t(), w, b])
+    run = Sunk(graph)
+    run([x, w, b])
+    (program,) = run.programs
+    assert program.steps == 2
+    assert not program.python
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (64, 300), (2, 40000)])
+def test_large_and_small_sizes(shape):
+    n, m = shape
+    same(parse(FUSED), [tx.randn(n, m), tx.randn(m), tx.tensor(0.5)])
+
+
+def test_plain_operators_need_no_python():
+    run = Sunk(parse(CHAIN))
+    x = tx.randn(16)
+    assert run([x, x, x])[0].item() == ((x * x + x).tanh()).sum().item()
+    assert not run.programs[0].python
+    run = Sunk(parse(BRANCHES))
+    run([tx.ones(4, 4)] * 3)
+    assert not run.programs[0].python
+
+
+def test_a_bound_program_is_called_with_tensors():
+    bound = Sunk(parse(CHAIN)).bind([tx.ones(3)] * 3)
+    assert bound(tx.ones(3), tx.ones(3), tx.zeros(3))[0].item() == pytest.approx(3 * np.tanh(1))
+    assert bound(tx.ones(9), tx.ones(9), tx.zeros(9))[0].item() == pytest.approx(9 * np.tanh(1))
+    with pytest.raises(tx.errors.GraphError, match="takes 3 inputs"):
+        bound(tx.ones(3))
+    with pytest.raises(tx.errors.ShapeError, match="graph main: input w must be"):
+        bound(tx.ones(3), tx.ones(4), tx.ones(3))
+
+
+def test_programs_of_many_sizes_are_bounded():
+    run = Sunk(parse(CHAIN))
+    for n in range(2, 40):
+        run([tx.ones(n)] * 3)
+    assert len(run.programs) <= 16
+
+
+def test_strided_inputs():
+    x = tx.arange(24.0).reshape(4, 6)
+    for given in (x, x.t(), x[:, ::2], x[1:3], x[:1].expand(4, 6)):
+        w = tx.arange(float(given.shape[1]))
+        same(parse(FUSED), [given, w, tx.tensor(1.0)])
+
+
+def test_branches_at_once_are_right():
+    for n in (3, 96, 200):
+        same(parse(BRANCHES), [tx.randn(n, n) for _ in range(3)])
+    graph = Graph("wide")
+    x = graph.input("x", "f32[n]")
+    total = x
+    for i in range(200):
+        branch = graph.call("mul", x, float(i))
+        for _ in range(3):
+            branch = graph.call("tanh", branch)
+        total = graph.call("add", total, branch)
+    graph.outputs = [total]
+    run = executor(graph, "ready", poisoned=True)
+    wanted = executor(graph, "serial")([tx.ones(50)])[0].tolist()
+    for _ in range(20):
+        assert run([tx.ones(50)])[0].tolist() == wanted
+
+
+def test_memory_is_reused_and_what_is_used_is_what_was_planned():
+    graph = Graph("deep")
+    x = graph.input("x", "f32[n]")
+    for _ in range(30):
+        x = graph.call("tanh", x)
+    graph.outputs = [x]
+    run = Sunk(graph, poisoned=True)
+    run([tx.ones(1000)])
+    (program,) = run.programs
+    assert program.arena_bytes == 2 * 4032
+    assert 0 < program.arena_bytes - program.high_water <= 64
+
+
+def test_plan_keeps_living_memory_apart():
+    rng = np.random.default_rng(0)
+    pieces = [
+        (int(a), int(a + rng.integers(0, 9)), int(rng.integers(0, 9)) * 64)
+        for a in rng.integers(0, 50, 200)
+    ]
+    offsets, total = plan(pieces)
+    for i, (first, last, count) in enumerate(pieces):
+        assert offsets[i] + count <= total
+        for j in range(i):
+            begin, end, other = pieces[j]
+            if first <= end and begin <= last and count and other:
+                assert offsets[i] + count <= offsets[j] or offsets[j] + other <= offsets[i]
+
+
+def test_constants_are_their_owner_s():
+    weight = tx.tensor([1.0, 2.0])
+    graph = Graph("f")
+    x = graph.input("x", "f32[2]")
+    graph.outputs = [graph.call("mul", x, graph.constant("w", weight))]
+    run = Sunk(graph)
+    assert run([tx.ones(2)])[0].tolist() == [1, 2]
+    weight += 1
+    assert run([tx.ones(2)])[0].tolist() == [2, 3]
+    weight.data = tx.tensor([5.0, 6.0])
+    assert run([tx.ones(2)])[0].tolist() == [5, 6]
+
+
+def test_a_constant_that_changes_its_shape_is_refused():
+    weight = tx.ones(4)
+    graph = Graph("f")
+    x = graph.input("x", "f32[4]")
+    graph.outputs = [graph.call("mul", x, graph.constant("w", weight))]
+    run = Sunk(graph)
+    run([tx.ones(4)])
+    weight.data = tx.ones(2)
+    with pytest.raises(
+        tx.errors.ThixoError, match=r"graph f: constant w must be f32\[4\], is f32\[2\]"
+    ):
+        run([tx.ones(4)])
+
+
+def test_sizes_that_the_data_decide():
+    graph = parse("""
+    graph f(x: f32[n, m], w: f32[n, m]) {
+      sizes k >= 0
+      y: f32[n, m] = mul(x, w)
+      places: i64[k, 2] = nonzero_places(y)
+      first: i64[k] = select(places, 1, 0)
+      total: i64[] = sum(first)
+      z: f32[n, m] = add(y, total)
+      return places, z
+    }""")
+    x = tx.tensor([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0]])
+    for name in NATIVE:
+        run = executor(graph, name, poisoned=True)
+        for given in (x, x + 1, x * 0, x):
+            wanted = executor(graph, "serial")([given, given])
+            found = run([given, given])
+            assert [t.tolist() for t in found] == [t.tolist() for t in wanted]
+
+
+def test_an_error_in_the_middle_leaves_a_program_usable():
+    graph = parse("""
+    graph pick(x: f32[n], i: i64[m]) {
+      z: f32[n] = neg(x)
+      y: f32[m] = index_select(z, 0, i)      # model.py:31
+      return y
+    }""")
+    for name in NATIVE:
+        run = executor(graph, name)
+        assert run([tx.ones(3), tx.tensor([0, 2])])[0].tolist() == [-1, -1]
+        with pytest.raises(IndexError, match=r"\(model.py:31\)$"):
+            run([tx.ones(3), tx.tensor([0, 7])])
+        assert run([tx.ones(3), tx.tensor([0, 2])])[0].tolist() == [-1, -1]
+
+
+def test_lines_of_nodes_inside_of_loops():
+    graph = parse("""
+    graph body(i: i64[], x: f32[n]) {
+      j: i64[] = add(i, 1)
+      k: i64[1] = reshape(j, shape=(1,))
+      y: f32[1] = index_select(x, 0, k)      # inside.py:7
+      return j
+    }
+
+    graph more(i: i64[], x: f32[n]) {
+      p: bool[] = lt(i, 100)
+      return p
+    }
+
+    graph main(i: i64[], x: f32[n]) {
+      last: i64[] = while_loop(test=more, body=body, state=[i], captured=[x])      # outside.py:3
+      return last
+    }""")
+    with pytest.raises(IndexError, match=r"\(inside.py:7\)$"):
+        Sunk(graph)([tx.tensor(0), tx.ones(5)])
+
+
+def test_programs_die_with_their_executor():
+    run = Sunk(parse(CHAIN))
+    run([tx.ones(4)] * 3)
+    gone = weakref.ref(run)
+    del run
+    gc.collect()
+    assert gone() is None
+
+
+def test_after_a_fork():
+    run = executor(parse(BRANCHES), "ready")
+    given = [tx.ones(100, 100)] * 3
+    wanted = run(given)[0].tolist()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if run(given)[0].tolist() == wanted else 1)
+    assert os.waitpid(child, 0)[1] == 0
