@@ -12,6 +12,7 @@ from thixo.graph import Graph, parse
 from thixo.runtime.executor import executor
 from thixo.runtime.program import plan
 from thixo.runtime.sunk import Sunk
+from thixo.schedule import schedule
 
 FUSED = """
 graph body(x: f32[n, m], w: f32[m], b: f32[]) {
@@ -135,7 +136,7 @@ def test_memory_is_reused_and_what_is_used_is_what_was_planned():
     run = Sunk(graph, poisoned=True)
     run([tx.ones(1000)])
     (program,) = run.programs
-    assert program.arena_bytes == 2 * 4032
+    assert program.arena_bytes == 4032  # each over the one before
     assert 0 < program.arena_bytes - program.high_water <= 64
 
 
@@ -255,3 +256,107 @@ def test_after_a_fork():
     if child == 0:
         os._exit(0 if run(given)[0].tolist() == wanted else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+SWAP = """
+graph swap(a: f32[n], b: f32[n], c: f32[n]) {
+  s: f32[n] = add(a, b)
+  t: f32[n] = mul(c, 0.5)
+  a <- b
+  b <- a
+  c <- t
+  return s, c
+}
+"""
+
+
+def test_what_a_graph_changes_can_be_written_in_place():
+    for name in NATIVE:
+        run = executor(parse(SWAP), name, writes=True)
+        a, b, c = tx.tensor([1.0, 2.0]), tx.tensor([3.0, 4.0]), tx.tensor([8.0, 8.0])
+        s, old = run([a, b, c])
+        assert (s.tolist(), old.tolist()) == ([4, 6], [8, 8])
+        assert (a.tolist(), b.tolist(), c.tolist()) == ([3, 4], [1, 2], [4, 4])
+        assert a._version == 1
+        s, old = run([a, b, c])
+        assert (a.tolist(), b.tolist(), c.tolist()) == ([1, 2], [3, 4], [2, 2])
+        whole = tx.arange(6.0)
+        with pytest.raises(tx.errors.ArgumentError, match="inputs 0 and 2 share memory"):
+            run([whole[:2], tx.ones(2), whole[1:3]])
+        assert whole.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_nothing_is_written_where_a_later_node_fails():
+    graph = parse("""
+    graph step(w: f32[n], i: i64[m]) {
+      v: f32[n] = mul(w, 2.0)
+      y: f32[m] = index_select(w, 0, i)
+      w <- v
+      return y
+    }""")
+    for name in NATIVE:
+        run, w = executor(graph, name, writes=True), tx.ones(3)
+        run([w, tx.tensor([0, 1])])
+        with pytest.raises(IndexError):
+            run([w, tx.tensor([0, 9])])
+        assert w.tolist() == [2, 2, 2]
+
+
+def test_updates_go_over_the_old_values():
+    graph = parse("""
+    graph step(w: f32[n], g: f32[n]) {
+      d: f32[n] = mul(g, 0.1)
+      v: f32[n] = sub(w, d)
+      w <- v
+      return d
+    }""")
+    run, w = Sunk(graph, writes=True), tx.ones(4)
+    place = w.data_ptr()
+    run([w, tx.ones(4)])
+    assert w.data_ptr() == place
+    assert w.tolist() == [tx.tensor(1.0).sub(tx.tensor(0.1)).item()] * 4
+    assert run.programs[0].steps == 2
+
+
+def test_the_arena_is_the_plan_s():
+    graph = Graph("mixed")
+    x = graph.input("x", "f32[n, m]")
+    a = graph.call("exp", x)
+    b = graph.call("tanh", a)
+    c = graph.call("add", a, b)
+    d = graph.call("transpose", c, 0, 1)
+    e = graph.call("matmul", c, d)
+    graph.outputs = [graph.call("sum", e)]
+    run = Sunk(graph, poisoned=True)
+    given = [tx.randn(30, 20)]
+    assert run(given)[0].item() == executor(graph, "serial")(given)[0].item()
+    planned = schedule(graph).bind({"n": 30, "m": 20})
+    assert run.programs[0].arena_bytes == planned.arena
+    assert planned.arena - 64 < run.programs[0].high_water <= planned.arena
+
+
+def test_loops_live_in_the_plan_s_arena():
+    graph = parse("""
+    graph more(x: f32[n], i: i64[]) {
+      p: bool[] = lt(i, 7)
+      return p
+    }
+
+    graph body(x: f32[n], i: i64[]) {
+      y: f32[n] = mul(x, 0.5)
+      z: f32[n] = tanh(y)
+      w: f32[n] = add(z, x)
+      j: i64[] = add(i, 1)
+      return w, j
+    }
+
+    graph main(x: f32[n], i: i64[]) {
+      y: f32[n] = exp(x)
+      z: f32[n], j: i64[] = while_loop(test=more, body=body, state=[y, i], captured=[])
+      r: f32[n] = neg(z)
+      return r
+    }""")
+    run = Sunk(graph, poisoned=True)
+    given = [tx.randn(100), tx.tensor(0)]
+    assert run(given)[0].tolist() == executor(graph, "serial")(given)[0].tolist()
+    assert run.programs[0].arena_bytes == schedule(graph).bind({"n": 100}).arena

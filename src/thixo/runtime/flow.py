@@ -48,6 +48,15 @@ class Flow:
         if ordered:
             self._last_ordered = steps - 1
 
+    def add_last(self, position: int, steps: int) -> None:
+        """The steps up to `steps` that are new come after all others."""
+        begin = len(self._after)
+        followed = {before for one in self._after for before in one}
+        self._ancestors[position] = sum(map(_bit, {*self._position.values(), position}))
+        for step in range(begin, steps):
+            self._after.append(set(range(begin)) - followed if step == begin else {step - 1})
+            self._position[step] = position
+
     def before(self) -> tuple[tuple[int, ...], ...]:
         """For each step those that must be done before it."""
         return tuple(tuple(sorted(one)) for one in self._after)

@@ -29,6 +29,7 @@ from thixo.ops import public as tx
 from thixo.runtime import kernels, rows
 from thixo.runtime.base import fresh
 from thixo.runtime.flow import Flow
+from thixo.schedule.plan import Plan, Region, Schedule
 from thixo.symbolic import Dim
 
 ALIGNMENT = 64
@@ -73,11 +74,24 @@ class Kernels:
 class Context:
     """What the programs inside of one program share: those that are alike, and how graphs run from Python."""
 
-    def __init__(self, run: Run, kernels: Kernels, parallel: bool = False) -> None:
+    def __init__(
+        self, run: Run, kernels: Kernels, schedule: Schedule | None, parallel: bool = False
+    ) -> None:
         self.run = run
         self.kernels = kernels
         self.parallel = parallel  # steps of the outermost program run several at once
         self.programs: dict[Any, Any] = {}
+        self._schedules: dict[int, Schedule] = {}
+        todo = [] if schedule is None else [schedule]
+        while todo:
+            one = todo.pop()
+            self._schedules[id(one.graph)] = one
+            todo += one.inner.values()
+
+    def plan(self, graph: Graph, sizes: dict[str, int]) -> Plan | None:
+        """Order and memory for a graph, if it was scheduled."""
+        found = self._schedules.get(id(graph))
+        return None if found is None else found.bind({n: sizes[n] for n in found.symbols})
 
     def inner(self, graph: Graph, given: Sequence[Any], private: bool = False) -> Binding:
         """A graph inside of a node, bound to inputs like these."""
@@ -103,7 +117,12 @@ class Binding:
     """Makes the program of a graph for inputs of these sizes and strides."""
 
     def __init__(
-        self, graph: Graph, given: Sequence[Any], context: Context, parallel: bool = False
+        self,
+        graph: Graph,
+        given: Sequence[Any],
+        context: Context,
+        parallel: bool = False,
+        writes: bool = False,
     ) -> None:
         self.graph = graph
         self.context = context
@@ -113,23 +132,27 @@ class Binding:
         self.machine.run_graph = context.run
         self.tensors: dict[Value, Any] = {}  # also those that are made while it runs
         self.root: dict[Value, Value] = {}  # whose memory a value is
-        self.scratch: list[
-            tuple[Any, int, int]
-        ] = []  # tensors, and the first and last node that need them
+        self.scratch: list[tuple[Any, int, int]] = []  # with the first and last node that need it
+        self.placed: list[tuple[Any, int]] = []  # what has its place in the arena already
         self.born: dict[Value, int] = {}
         self.last: dict[Value, int] = {}
         self._values(given)
+        # Who waits for data or runs beside others is not where a plan thinks that it is.
+        plain = not self.dynamic and not parallel
+        self.plan = context.plan(graph, self.sizes) if plain else None
+        self.nodes = graph.nodes if self.plan is None else self.plan.schedule.order
+        self._donations(writes)
         if self.dynamic:
             self.program.call_python(-1, self._begin, ())
             if self.flow is not None:
                 self.flow.add(-1, 1, (), (), ordered=True)
-        for position, node in enumerate(graph.nodes):
+        for position, node in enumerate(self.nodes):
             self.position = position
             self._node(node)
             if self.flow is not None:
                 self._flow_of(node)
-        self.position = len(graph.nodes)
-        self._finish()
+        self.position = len(self.nodes)
+        self._finish(writes)
 
     # ---- values
 
@@ -161,14 +184,26 @@ class Binding:
     def _tensor(self, value: Value, strides: Sequence[int] | None = None) -> Any:
         return self.program.value(value.type.dtype, self._shape(value), strides)
 
-    def _scratch(self, like: Any) -> Any:
-        """Memory for this step alone, of the kind of a tensor; or of so many bytes."""
+    def _scratch(self, like: Any, offset: int | None = None) -> Any:
+        """Memory for this step alone, of the kind of a tensor, or of so many bytes; at a place that is known already."""
         if isinstance(like, int):
             made = self.program.value(uint8, [like], None)
         else:
             made = self.program.value(like.dtype, list(like.shape), None)
-        self.scratch.append((made, self.position, self.position))
+        if offset is None:
+            self.scratch.append((made, self.position, self.position))
+        else:
+            self.placed.append((made, offset))
         return made
+
+    def _donations(self, writes: bool) -> None:
+        """New values that are made where the old ones are: nothing reads those later, and nothing can fail any more."""
+        self.donated: dict[Value, Any] = {}
+        if not writes or self.plan is None:
+            return
+        for old, new in self.plan.schedule.donated.items():
+            if self.tensors[old].is_contiguous():
+                self.donated[new] = self.tensors[old]
 
     def _begin(self) -> Sequence[Any]:
         self.machine.sizes = dict(self.sizes)
@@ -213,7 +248,8 @@ class Binding:
         for value in node.outputs[:count]:
             self.root[value] = value
             self.born[value] = self.last[value] = self.position
-            self.tensors[value] = self._tensor(value)
+            at = self.donated.get(value)
+            self.tensors[value] = self._tensor(value) if at is None else at
             made.append(self.tensors[value])
         return tuple(made)
 
@@ -222,14 +258,24 @@ class Binding:
         if not node.args or not isinstance(node.args[0], Value):
             return None
         if node.op.full_name == "reshape":
+            if not self._may_look(node):
+                return None
             try:
                 return tx.view(args[0], self._shape(node.outputs[0]))
             except ShapeError:
                 return None
         if node.op.kind != "view" and node.op.full_name != "detach":
             return None
+        if not self._may_look(node):
+            return None
         positional, named = call_arguments(node.op, args)
         return node.op.operator(*positional, **named)
+
+    def _may_look(self, node: Node) -> bool:
+        """Not where the plan gives it memory of its own: what it looks at may be gone when it is used."""
+        if self.plan is None or node.outputs[0] in self.plan.schedule.view_of:
+            return True
+        return self.root[node.args[0]] not in self.born
 
     def _operator(self, node: Node, args: list[Any]) -> None:
         positional, named = call_arguments(node.op, args)
@@ -298,16 +344,27 @@ class Binding:
             raise NotStatic(graph.name)
         return bound
 
-    def _room(self, *inner: Binding) -> Any:
+    def _region(self, node: Node, *inner: Binding) -> Region | None:
+        """The part of the arena that is planned for these programs, if they fit."""
+        region = None if self.plan is None else self.plan.regions.get(node)
+        if region is None:
+            return None
+        fits = [b.program.arena_bytes <= p.arena for b, p in zip(inner, region.plans, strict=True)]
+        return region if all(fits) else None
+
+    def _room(self, region: Region | None, *inner: Binding) -> Any:
         """Memory for the arenas of programs of which one runs at a time."""
         most = max(b.program.arena_bytes for b in inner)
-        return self._scratch(most) if most else None
+        return self._scratch(most, None if region is None else region.offset) if most else None
 
     def _call(self, node: Node, args: list[Any]) -> None:
         graph, given = args
         inner = self._inner(graph, given)
         made = self._made(node)
-        self.program.call(self.position, described(inner, self._room(inner), given, made))
+        self.program.call(
+            self.position,
+            described(inner, self._room(self._region(node, inner), inner), given, made),
+        )
 
     def _fused(self, node: Node, args: list[Any]) -> None:
         body, given = args
@@ -344,7 +401,7 @@ class Binding:
 
     def _choose(self, node: Node, index: Any, graphs: list[Graph], given: list[Any]) -> None:
         inner = [self._inner(graph, given) for graph in graphs]
-        made, room = self._made(node), self._room(*inner)
+        made, room = self._made(node), self._room(self._region(node, *inner), *inner)
         self.program.switch(
             self.position, index, tuple(described(b, room, given, made) for b in inner)
         )
@@ -352,15 +409,18 @@ class Binding:
     def _contiguous(self, like: Any) -> Any:
         return self.program.value(like.dtype, list(like.shape), None)
 
-    def _state(self, state: list[Any], made: Sequence[Any]) -> tuple[Any, ...]:
+    def _state(
+        self, state: list[Any], made: Sequence[Any], region: Region | None
+    ) -> tuple[Any, ...]:
         """(where it begins, where it ends, a second place) for each value that goes from turn to turn."""
         found = []
-        for given, last in zip(state, made, strict=True):
+        for i, (given, last) in enumerate(zip(state, made, strict=True)):
             first = given
             if not given.is_contiguous():
                 first = self._scratch(given)
                 self._copy(first, given)
-            found.append((first, last, self._scratch(last)))
+            other = self._scratch(last, None if region is None else region.results[-1][i])
+            found.append((first, last, other))
         return tuple(found)
 
     def _while_loop(self, node: Node, args: list[Any]) -> None:
@@ -371,10 +431,12 @@ class Binding:
         count = len(state)
         made = self._made(node, count)
         rows = [(v.type.dtype, body._shape(v)) for v in body_graph.outputs[count:]]
-        verdict = self._scratch(test.tensors[test_graph.outputs[0]])
+        region = self._region(node, test, body)
+        answer = test.tensors[test_graph.outputs[0]]
+        verdict = self._scratch(answer, None if region is None else region.results[0][0])
         number = self.program.while_loop(
-            self.position, test.program, self._room(test), verdict, body.program, self._room(body),
-            self._state(state, made), tuple(captured),
+            self.position, test.program, self._room(region, test), verdict, body.program,
+            self._room(region, body), self._state(state, made, region), tuple(captured),
             tuple(dtype.itemsize * math.prod(shape) for dtype, shape in rows),
             -1 if limit is None else limit,
         )  # fmt: skip
@@ -411,9 +473,11 @@ class Binding:
         given = [*map(self._contiguous, state), *parts, *captured]
         body = self._inner(body_graph, given, private=True)
         made, count = self._made(node), len(state)
+        region = self._region(node, body)
         self.program.scan(
-            self.position, body.program, self._room(body), self._state(state, made[:count]),
-            tuple(slices), tuple(captured), made[count:], length, reverse,
+            self.position, body.program, self._room(region, body),
+            self._state(state, made[:count], region), tuple(slices), tuple(captured), made[count:],
+            length, reverse,
         )  # fmt: skip
 
     # ---- several at once
@@ -427,45 +491,87 @@ class Binding:
 
     # ---- memory, results, names
 
-    def _finish(self) -> None:
+    def _finish(self, writes: bool) -> None:
         graph, program = self.graph, self.program
-        taken: set[Value] = set()
-        last_results: list[Value | None] = []
-        for value in graph.results():
+        taken: set[Value] = set(self.donated)
+        open_results: list[Value | None] = []
+        for value in graph.outputs if writes else graph.results():
             if value in self.dynamic:
                 program.output(None)
-                last_results.append(value)
+                open_results.append(value)
                 continue
-            last_results.append(None)
+            open_results.append(None)
             if self.root[value] is value and value in self.born and value not in taken:
                 taken.add(value)
                 program.output(self.tensors[value])
                 continue
             copied = self._contiguous(self.tensors[value])
-            self.last[self.root[value]] = self.position
-            self._copy(copied, self.tensors[value])
-            if self.flow is not None:
-                self.flow.add(self.position, program.steps, {self.root[value]}, (), False)
+            self._copy_last(copied, value)
             program.output(copied)
-        pieces = [
-            (self.tensors[v], self.born[v], self.last[v]) for v in self.born if v not in taken
-        ]
-        pieces += self.scratch
+        if writes:
+            self._write()
+        self._arena(taken)
+        program.names(
+            tuple(n.op.full_name for n in self.nodes), tuple(n.source or "" for n in self.nodes)
+        )
+        if self.dynamic:
+            self._finish_open(open_results)
+
+    def _copy_last(self, to: Any, value: Value) -> None:
+        """A copy after all nodes."""
+        self.last[self.root[value]] = self.position
+        self._copy(to, self.tensors[value])
+        if self.flow is not None:
+            self.flow.add(self.position, self.program.steps, {self.root[value]}, (), False)
+
+    def _write(self) -> None:
+        """What the graph changes gets its new values, after all else."""
+        changed = self.graph.mutations
+        for old in changed:
+            self.program.written(self.tensors[old])
+        left = {old: new for old, new in changed.items() if new not in self.donated}
+        apart: dict[Value, Any] = {}
+        for old, new in left.items():
+            if (
+                self.root[new] in changed and new is not old
+            ):  # it may be overwritten before it is read
+                apart[new] = self._scratch(self.tensors[new])
+                self.last[self.root[new]] = self.position
+                self._copy(apart[new], self.tensors[new])
+        for old, new in left.items():
+            if new is not old:
+                self.last[self.root[new]] = self.position
+                self._copy(self.tensors[old], apart.get(new, self.tensors[new]))
+        if self.flow is not None:
+            self.flow.add_last(self.position, self.program.steps)
+
+    def _arena(self, taken: set[Value]) -> None:
+        """Places for what lives only inside of a call."""
+        pieces, placed, begin = list(self.scratch), list(self.placed), 0
+        planned: Any = {}
+        if self.plan is not None:
+            planned, begin = self.plan.offset, self.plan.arena
+        for value in self.born:
+            if value in taken:
+                continue
+            if value in planned:
+                placed.append((self.tensors[value], planned[value]))
+            else:
+                pieces.append((self.tensors[value], self.born[value], self.last[value]))
         if self.flow is None:
             offsets, total = plan([(first, last, memory(t)) for t, first, last in pieces])
         else:
+            end = [self.position]  # what is written at the very end is read then
             users: dict[int, list[int]] = {
-                id(self.tensors[v]): self.flow.users[v] for v in self.born
+                id(self.tensors[v]): self.flow.users[v] + end * (self.last[v] == self.position)
+                for v in self.born
             }
             offsets, total = self.flow.plan(
                 [(first, users.get(id(t), [first]), memory(t)) for t, first, _ in pieces]
             )
-            program.flow(self.flow.before())
-        program.arena(total, tuple((t, o) for (t, _, _), o in zip(pieces, offsets, strict=True)))
-        nodes = graph.nodes
-        program.names(tuple(n.op.full_name for n in nodes), tuple(n.source or "" for n in nodes))
-        if self.dynamic:
-            self._finish_open(last_results)
+            self.program.flow(self.flow.before())
+        placed += [(t, begin + o) for (t, _, _), o in zip(pieces, offsets, strict=True)]
+        self.program.arena(begin + total, tuple(placed))
 
     def _finish_open(self, results: list[Value | None]) -> None:
         """What a call leaves is taken away, also after an error."""

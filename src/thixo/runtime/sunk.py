@@ -15,6 +15,8 @@ from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Value
 from thixo.runtime.base import Executor, inner_values
 from thixo.runtime.program import Binding, Context, Kernels
+from thixo.schedule import schedule
+from thixo.schedule.plan import Schedule
 
 KEPT = 16  # programs of one graph, those that were used last
 KEPT_INNER = 16  # sets of inner values that were asked for
@@ -32,9 +34,13 @@ class Sunk(Executor):
     name = "sunk"
     parallel = False  # whether steps that do not wait for each other run at once
 
-    def __init__(self, graph: Graph, *, poisoned: bool = False, **options: Any) -> None:
+    def __init__(
+        self, graph: Graph, *, poisoned: bool = False, writes: bool = False, **options: Any
+    ) -> None:
         super().__init__(graph, **options)
+        self.writes = writes  # what the graph changes is written here, and is no result
         self._poisoned = poisoned
+        self._schedule: Schedule | None = None
         self._kernels = Kernels()
         self._programs: list[Any] = []  # used last, first
         self._inside: dict[
@@ -104,10 +110,13 @@ class Sunk(Executor):
         return results
 
     def _make(self, given: Sequence[Any]) -> Any:
+        if self._schedule is None and not self.parallel:
+            self._schedule = schedule(self.graph)
+        context = Context(self._run_inside, self._kernels, self._schedule, self.parallel)
         enabled = _core.set_grad_enabled(False)
-        context = Context(self._run_inside, self._kernels, self.parallel)
         try:
-            program = Binding(self.graph, given, context, self.parallel).program
+            bound = Binding(self.graph, given, context, self.parallel, self.writes)
+            program = bound.program
         finally:
             _core.set_grad_enabled(enabled)
         program.fallback = self._others

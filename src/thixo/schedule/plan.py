@@ -70,7 +70,8 @@ class Schedule:
         """Guessed bytes of a node's region."""
         if node.op.kind != "control" or node.op.full_name == "fused":
             return 0
-        return max(self.inner[id(g)]._guessed(_keeps_results(node)) for g in graphs_in(node))
+        keeps = _keeps_results(node)
+        return max((self.inner[id(g)]._guessed(keeps) for g in graphs_in(node)), default=0)
 
     @property
     def guessed_peak(self) -> int:
@@ -237,8 +238,9 @@ class Schedule:
 class Region:
     """The part of an arena that belongs to the graphs inside of a node, while it runs.
 
-    The arenas of all its graphs begin at `offset`. A loop keeps what its graphs return behind them, since the state goes in
-    while the new one comes out: `results` has their places, counted from the beginning of the outer arena.
+    The arenas of all its graphs begin at `offset`. A loop keeps its state behind them, since the old one goes in while
+    the new one comes out; a while loop's verdict lies behind the arena of its test. `results` has these places, for each graph,
+    counted from the beginning of the outer arena.
     """
 
     offset: int
@@ -304,26 +306,27 @@ class Plan:
         """What the graphs inside of a node need; nothing where the data decide their sizes."""
         if node.op.kind != "control" or node.op.full_name == "fused":
             return None
-        plans, results = [], []
-        most = 0
+        plans = []
         for graph in graphs_in(node):
             types = self._given(node)
             if types is None:
                 return None
             inner = self.schedule.inner[id(graph)]
             sizes = bind_sizes(graph, types, node.op.full_name)
-            plan = inner.bind({name: int(sizes[name]) for name in inner.symbols})
-            end = plan.arena
-            places = []
-            if _keeps_results(node):
-                for value in graph.outputs:
-                    places.append(end)
-                    if value not in inner.dynamic:
-                        end += aligned(plan.bytes_of(value.type))
-            plans.append(plan)
-            results.append(places)
-            most = max(most, end)
-        return Region(0, most, plans, results)
+            plans.append(inner.bind({name: int(sizes[name]) for name in inner.symbols}))
+        if not plans:  # it prints
+            return None
+        results: list[list[int]] = [[] for _ in plans]
+        end = max(plan.arena for plan in plans)
+        if node.op.full_name == "while_loop":  # its verdict is read before the body runs
+            results[0] = [plans[0].arena]
+            end = max(end, plans[0].arena + aligned(1))
+        if _keeps_results(node):
+            args = dict(zip((p.name for p in node.op.sig.params), node.args, strict=True))
+            for value in plans[-1].schedule.graph.outputs[: len(args["state"])]:
+                results[-1].append(end)
+                end += aligned(plans[-1].bytes_of(value.type))
+        return Region(0, end, plans, results)
 
     def _given(self, node: Node) -> list[Type] | None:
         """The types that the graphs of a node get, with numbers for sizes."""

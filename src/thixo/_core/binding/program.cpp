@@ -88,6 +88,7 @@ PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
     o->program = make<Program>().detach();
     o->program->name = name;
     o->constants = new std::vector<Constant>();
+    o->written = new std::vector<size_t>();
     o->keep = Object::own(PyList_New(0)).give();
     return self.give();
   });
@@ -150,6 +151,24 @@ PyObject* add_constant(PyObject* self, PyObject* args) {
     Tensor* t = value_of(where);
     if (!is_tensor(tensor)) raise(ErrorKind::Argument, "program: a constant must be a Tensor");
     o->constants->push_back({port_of(*t), ref_of(tensor)});
+    Py_RETURN_NONE;
+  });
+}
+
+// written(value): an input or a constant that the program changes
+PyObject* add_written(PyObject* self, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    ProgramObject* o = program_of(self);
+    const Storage* storage = value_of(tensor)->storage.get();
+    size_t place = 0;
+    for (const Port& port : o->program->inputs) {
+      if (port.storage.get() == storage) o->written->push_back(place);
+      ++place;
+    }
+    for (const Constant& constant : *o->constants) {
+      if (constant.port.storage.get() == storage) o->written->push_back(place);
+      ++place;
+    }
     Py_RETURN_NONE;
   });
 }
@@ -225,8 +244,12 @@ PyObject* add_operator(PyObject* self, PyObject* args) {
     bind(*step->op, PySequence_Fast_ITEMS(arguments), PyTuple_GET_SIZE(arguments) - named, names == Py_None ? nullptr : names,
          slots);
     for (int i = 0; i < slots.count; ++i) {
-      hold(o, slots.items[i]);
-      step->slots.push_back(slots.items[i]);
+      PyObject* one = slots.items[i];
+      hold(o, one);
+      step->slots.push_back(one);
+      if (is_tensor(one)) step->inputs.push_back(tensor_of(one));
+      for (Py_ssize_t k = 0; PyTuple_Check(one) && k < PyTuple_GET_SIZE(one); ++k)
+        if (is_tensor(PyTuple_GET_ITEM(one, k))) step->inputs.push_back(tensor_of(PyTuple_GET_ITEM(one, k)));
     }
     hold(o, op);
     step->results = values_of(o, results);
@@ -588,10 +611,50 @@ void tell_line() {
   PyErr_Restore(type, raised, trace);
 }
 
+// What a call changes must be nobody else's: no other input's memory, and writable.
+void check_written(const ProgramObject* self, PyObject* const* args) {
+  const size_t inputs = self->program->inputs.size(), all = inputs + self->constants->size();
+  const auto tensor = [&](size_t i) -> const Tensor& { return i < inputs ? *tensor_of(args[i]) : *(*self->constants)[i - inputs].tensor; };
+  struct Span {
+    const char *begin, *end;
+    size_t place;
+  };
+  std::vector<Span> spans;
+  spans.reserve(all);
+  for (size_t i = 0; i < all; ++i) {
+    const Tensor& t = tensor(i);
+    if (t.numel == 0) continue;
+    int64_t reach = 0;
+    for (int d = 0; d < t.ndim(); ++d) reach += (t.sizes[d] - 1) * t.strides[d];
+    spans.push_back({t.data(), t.data() + (reach + 1) * item_size(t.dtype), i});
+  }
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  const auto is_written = [&](size_t place) {
+    return std::find(self->written->begin(), self->written->end(), place) != self->written->end();
+  };
+  const char* end = nullptr;
+  size_t before = 0;
+  for (const Span& span : spans) {
+    if (span.begin < end && (is_written(span.place) || is_written(before)))
+      raise(ErrorKind::Argument, "graph " + self->program->name + ": inputs " + std::to_string(std::min(span.place, before)) + " and " +
+                                     std::to_string(std::max(span.place, before)) +
+                                     " share memory, and the graph changes one of them; give it a copy");
+    if (span.end > end) {
+      end = span.end;
+      before = span.place;
+    }
+  }
+  for (size_t place : *self->written)
+    if (!tensor(place).storage->writable || has_internal_overlap(tensor(place)))
+      raise(ErrorKind::Inplace, "graph " + self->program->name + ": input " + std::to_string(place) +
+                                    " is changed by the graph, and its memory cannot be written");
+}
+
 constexpr unsigned char kPoison = 0xff;  // of which a NaN is made
 
 PyObject* run(ProgramObject* self, PyObject* const* args) {
   Program& p = *self->program;
+  if (!self->written->empty()) check_written(self, args);
   Running running(self);
   SmallVector<Ref<Storage>, 8> held;  // others may give the tensors other memory meanwhile
   SmallVector<Ref<Storage>, 4> made;
@@ -623,6 +686,10 @@ PyObject* run(ProgramObject* self, PyObject* const* args) {
     int64_t end = p.arena_bytes;
     while (end && static_cast<unsigned char>(arena->data[end - 1]) == kPoison) --end;
     self->high_water = end;
+  }
+  for (size_t place : *self->written) {
+    const size_t inputs = p.inputs.size();
+    ++(place < inputs ? *tensor_of(args[place]) : *(*self->constants)[place - inputs].tensor).storage->version;
   }
   Object results = Object::own(PyList_New(Py_ssize_t(p.outputs.size())));
   for (size_t i = 0; i < p.outputs.size(); ++i) {
@@ -713,6 +780,7 @@ void program_dealloc(PyObject* self) {
   auto* o = reinterpret_cast<ProgramObject*>(self);
   program_clear(self);
   delete o->constants;
+  delete o->written;
   if (o->program) release(o->program);
   type->tp_free(self);
   Py_DECREF(type);
@@ -753,6 +821,7 @@ PyMethodDef program_methods[] = {
     {"input", add_input, METH_O, nullptr},
     {"output", add_output, METH_O, nullptr},
     {"constant", add_constant, METH_VARARGS, nullptr},
+    {"written", add_written, METH_O, nullptr},
     {"arena", set_arena, METH_VARARGS, nullptr},
     {"names", set_names, METH_VARARGS, nullptr},
     {"operator", add_operator, METH_VARARGS, nullptr},

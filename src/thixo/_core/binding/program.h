@@ -19,6 +19,7 @@ struct ProgramObject {
   PyObject* fallback;  // (inputs...) -> results: for inputs of another kind, or while it runs
   PyObject* finisher;  // (results or None) -> results, where there are values whose sizes the data decide; or null
   std::vector<Constant>* constants;  // those of inner programs too
+  std::vector<size_t>* written;      // inputs that it changes
   bool busy, poisoned;
   int64_t high_water;  // of the arena in the last run, where it was poisoned
 };
@@ -39,6 +40,7 @@ std::unique_ptr<Step> prepare_row_kernel(PyObject* found, const Dims& sizes, con
 struct OperatorStep final : Step {
   const Operator* op;
   std::vector<PyObject*> slots;   // borrowed
+  std::vector<Tensor*> inputs;    // those in the arguments
   std::vector<Tensor*> results;   // where they go
   std::vector<int> skip;          // how many storages of a result's size the operator makes before it
   void run() override;

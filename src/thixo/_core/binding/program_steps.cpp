@@ -39,8 +39,12 @@ void OperatorStep::run() {
   try {
     if (op->check && !op->has_loops) check_arguments(*op, slots.data());
     Placing wishes;
+    // A result that goes over an argument is made elsewhere: what the operator makes before it could be put there.
+    const auto over_input = [&](const Tensor& result) {
+      return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor* t) { return may_overlap(result, *t); });
+    };
     for (size_t i = 0; i < results.size(); ++i)
-      if (results[i]->numel)
+      if (results[i]->numel && !over_input(*results[i]))
         wishes.wishes.push_back({static_cast<size_t>(results[i]->numel) * item_size(results[i]->dtype), results[i]->data(), skip[i]});
     Results made = [&] {
       Wishing scope(wishes);
@@ -54,7 +58,7 @@ void OperatorStep::run() {
       for (size_t k = 0; k < made.size(); ++k)
         if (i != k && may_overlap(*made[i], *results[k])) made[i] = contiguous_copy(*made[i], made[i]->dtype);
     for (size_t i = 0; i < made.size(); ++i)
-      if (put(op->name, *made[i], *results[i]) && skip[i] < kMostSkips) ++skip[i];  // another one next time
+      if (put(op->name, *made[i], *results[i]) && skip[i] < kMostSkips) ++skip[i];  // another storage next time
   } catch (const Error& e) {
     set_error(e);
     lead_error(op->self);

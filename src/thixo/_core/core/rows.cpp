@@ -63,6 +63,9 @@ bool plan_rows(RowNest& nest, const RowKernel& kernel, const RowOperand* operand
   int lead = -1;  // a result decides, else the first operand
   for (int k = 0; k < count; ++k)
     if (kernel.view[k] == RowView::Full && (lead < 0 || (kernel.written[k] && !kernel.written[lead]))) lead = k;
+  for (int k = 0; lead < 0 && k < count; ++k)  // one row, or rows of one place
+    if (kernel.view[k] == RowView::Column) lead = k;
+  lead = std::max(lead, 0);
   const int64_t item = item_size(kernel.dtype[lead]);
   Group kept, along;
   int order[kMaxDims];
