@@ -496,3 +496,13 @@ def test_a_step_of_training():
     assert losses == sorted(losses, reverse=True)
     model.load_state_dict(other.state_dict())
     np.testing.assert_allclose([step(x, y).item() for _ in range(5)], losses, rtol=1e-6)
+
+
+def test_who_says_how_large_something_is_is_needed():
+    def f(x):
+        return tx.zeros(tx.nonzero(x).shape[0], 2) + 1
+
+    traced = tx.jit.trace(f, tx.tensor([0.0, 1.0, 2.0]))
+    assert traced(tx.tensor([3.0, 0.0, 1.0, 2.0])).shape == (3, 2)
+    smaller = tx.passes.optimize(traced.graph).graph
+    assert tx.graph.Interpreter(smaller).run(tx.ones(5))[0].shape == (5, 2)

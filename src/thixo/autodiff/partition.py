@@ -43,6 +43,7 @@ def differentiate(graph: Graph, wanted: Sequence[int], given: Sequence[int]) -> 
     backward.nodes = second
     backward.outputs = gradients
     backward.constants = dict(joint.constants)
+    backward.inputs = [*inputs, *saved, *seeds]  # sizes are known from any of them
     remove_dead(backward)
     kept += _carriers(backward, inputs, kept, [*saved, *seeds])
     backward.inputs = [*(inputs[i] for i in kept), *saved, *seeds]

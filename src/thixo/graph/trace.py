@@ -21,7 +21,7 @@ from thixo.errors import TraceError, describe, user_line
 from thixo.graph.alias import Aliases
 from thixo.graph.control import is_random
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
-from thixo.graph.sizes import sizes_in, symbols_in
+from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.graph.typing import result_types
 from thixo.symbolic import Dim, guards
 
@@ -282,16 +282,45 @@ def _has_gradient(dtype: DType) -> bool:
 def remove_dead(graph: Graph) -> None:
     """Drop nodes and constants that no result needs; random nodes stay, they advance the generator."""
     needed = set(graph.results())
+    finders = _finders(graph)  # who says how large something is, is needed too
+    wanted: set[Node] = set()
     kept: list[Node] = []
     for node in reversed(graph.nodes):
-        if is_random(node) or any(v in needed for v in node.outputs):
+        if is_random(node) or node in wanted or any(v in needed for v in node.outputs):
             needed.update(values_in(node.args))
             kept.append(node)
+            if finders:
+                used = sizes_in([*node.args, *(v.type.shape for v in node.outputs)])
+                wanted.update(finders[n] for size in used for n in size.symbols if n in finders)
     kept.reverse()
     graph.nodes = kept
+    if finders:
+        lost = {name for name, node in finders.items() if node not in wanted}
+        graph.guards = [
+            g
+            for g in graph.guards
+            if lost.isdisjoint(n for s in (g.left, g.right) for n in symbols_in(s))
+        ]
     graph.constants = {
         v: d for v, d in graph.constants.items() if v in needed or v in graph.mutations
     }
+
+
+def _finders(graph: Graph) -> dict[str, Node]:
+    """The node that binds each size which the data decide."""
+    known = {n for v in graph.inputs for s in v.type.shape for n in symbols_in(s)}
+    found: dict[str, Node] = {}
+    seen: set[int] = set()
+    for node in graph.nodes:
+        for value in node.outputs:
+            if id(value.type) in seen:
+                continue
+            seen.add(id(value.type))
+            for size in value.type.shape:
+                name = symbol_name(size)
+                if name is not None and name not in known:
+                    found.setdefault(name, node)
+    return found
 
 
 # ---- hooks: the native core calls these, the trace of the thread answers
