@@ -30,7 +30,7 @@ def static_peer(suite: Any, eager: type) -> type:
 
         def place(self, array: Any, name: str) -> Any:
             """A placeholder for an array."""
-            return static.placeholder(array.shape, tx.from_numpy(array).dtype, name)
+            return static.placeholder(array.shape, getattr(tx, array.dtype.name), name)
 
         def places(self, arrays: Sequence[Any], names: str = "x") -> list[Any]:
             return [self.place(a, f"{names}{i}") for i, a in enumerate(arrays)]
@@ -38,11 +38,14 @@ def static_peer(suite: Any, eager: type) -> type:
         def weights(self, params: dict[str, Any], kept: bool) -> dict[str, Any]:
             """Parameters as the model takes them, as variables or as constants."""
             make = static.variable if kept else static.constant
-            with static.graph.outside():
-                given = {n: self.param(n, a) for n, a in params.items()}
-            return {n: make(t, n) for n, t in given.items()}
+            return {n: make(t, n) for n, t in params.items()}
+
+        def ready(self, params: dict[str, Any]) -> dict[str, Any]:
+            """Arrays as tensors, laid out as the model takes them."""
+            return {n: self.param(n, a) for n, a in params.items()}
 
         def infer(self, fn: Any, params: dict[str, Any], inputs: Sequence[Any]) -> Any:
+            params = self.ready(params)
             with static.Graph() as g:
                 places = self.places(inputs)
                 out = fn(self, self.weights(params, False), *places)
@@ -50,6 +53,7 @@ def static_peer(suite: Any, eager: type) -> type:
             return lambda: call(*given), lambda o: float(o.double().sum())
 
         def train(self, kind: str, fn: Any, params: dict[str, Any], inputs: Sequence[Any]) -> Any:
+            params = self.ready(params)
             with static.Graph() as g:
                 places = self.places(inputs)
                 p = self.weights(params, True)
@@ -74,6 +78,7 @@ def static_peer(suite: Any, eager: type) -> type:
             return tx.index_copy(c, 2, pos, k)
 
         def decode(self, params: dict[str, Any], kc: list[Any], vc: list[Any]) -> Any:
+            params = self.ready(params)
             with static.Graph() as g:
                 p = self.weights(params, False)
                 tok = static.placeholder((1, 1), tx.int64, "token")
@@ -101,6 +106,7 @@ def static_peer(suite: Any, eager: type) -> type:
             return run, sum
 
         def lstm(self, params: dict[str, Any], xs: Any, unrolled: bool) -> Any:
+            params = self.ready(params)
             with static.Graph() as g:
                 p = self.weights(params, True)
                 x = self.place(xs, "x")

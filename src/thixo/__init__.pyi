@@ -28,8 +28,10 @@ from thixo import optim as optim
 from thixo import passes as passes
 from thixo import profiler as profiler
 from thixo import random as random
+from thixo import schedule as schedule
 from thixo import signal as signal
 from thixo import special as special
+from thixo import static as static
 from thixo import testing as testing
 from thixo import utils as utils
 from thixo._core import Size as Size

@@ -159,6 +159,14 @@ def in_table(contents, **parts):
     return {**contents, "about": json.dumps({**json.loads(contents["about"]), **parts})}
 
 
+def swapped(text):
+    """A graph whose last two nodes stand in the wrong order."""
+    lines = text.split("\n")
+    at = [i for i, line in enumerate(lines) if " = " in line]
+    lines[at[-1]], lines[at[-2]] = lines[at[-2]], lines[at[-1]]
+    return "\n".join(lines)
+
+
 REFUSED = {
     "is of version 2, and this Thixo reads up to 1": lambda c: change(c, version=2),
     "has no version": lambda c: change(c, version="1"),
@@ -178,6 +186,8 @@ REFUSED = {
         c, graph=c["graph"].replace("mean(", "mean('a' * 999999999, ", 1)
     ),
     "exponent": lambda c: change(c, graph=c["graph"].replace("f32[n, 4]", "f32[9**9**9, 4]", 1)),
+    "waits for what comes after it": lambda c: in_table(c, controls=[["transpose", ["train"]]]),
+    "is not defined": lambda c: change(c, graph=swapped(c["graph"])),
     "would have": lambda c: change(
         c,
         graph="graph small(x: f32[n, 4], big: f32[999999999999]) {\n"
