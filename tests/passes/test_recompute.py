@@ -43,6 +43,17 @@ def test_a_training_step_within_its_budget():
     assert optimize(graph, only=["dead"], budget=0.7, off=["recompute"]).counts == {}
 
 
+def test_what_fusion_made_of_it_is_made_again_as_one():
+    graph, inputs = training(8, tx.nn.functional.gelu)
+    fused = optimize(graph).graph
+    result = optimize(graph, budget=0.8)
+    assert schedule(result.graph).guessed_peak <= 0.8 * schedule(fused).guessed_peak
+    assert all(
+        "= fused(" in f.node for f in result.reports[-1].firings if "transpose" not in f.node
+    )
+    same(fused, result.graph, inputs)
+
+
 def test_a_budget_in_bytes_that_is_kept_already_changes_nothing():
     graph, _ = training(3, tx.tanh)
     assert optimize(graph, only=["dead"], budget=10**9).counts == {}

@@ -138,7 +138,9 @@ def optimize(
         if not changed:
             closing = [p for p in chosen if p.last]
             if budget is not None and "recompute" not in left_out:
-                closing.insert(0, _recompute(budget))
+                closing.append(
+                    _recompute(budget)
+                )  # last of all: fusion would join what is made twice
             for one in closing:
                 report = _run(one, result.graph, signature, show)
                 if report.changes:

@@ -2,8 +2,9 @@
 are needed late, so that they need not live until then.
 
 In the graph of a training step these are values of the way forward that the way back reads: an activation is made again from
-what it was made of, if that is there anyway. Only nodes that move memory more than they compute are repeated, so that
-time grows little; nothing random is. Every value stays the same to the last bit.
+what it was made of, if that is there anyway, or if keeping that in place of several values made of it takes less. Only
+nodes that move memory more than they compute are repeated, so that time grows little; nothing random is. Every value
+stays the same to the last bit.
 """
 
 from __future__ import annotations
@@ -14,6 +15,10 @@ from thixo.errors import ArgumentError
 from thixo.graph.ir import Graph, Node, Value, map_values, values_in
 from thixo.graph.text import node_text
 from thixo.passes.manager import Firing
+
+Wish = tuple[
+    int, int, list[Node]
+]  # a family, where it is needed next, the nodes that make it again
 
 ROUNDS = 48  # the peak is somewhere else after each change
 CHAIN = 12  # nodes that may be repeated for one value
@@ -105,15 +110,16 @@ class _Lightening:
     def run(self) -> int:
         """How many nodes were added."""
         count = 0
-        for family, place, chain in self._candidates():
+        for saved, group in self._candidates():
             if self.excess <= 0:
                 break
-            if family in self.pinned or any(
-                self._family(v) in self.gone for v in self._read(chain)
-            ):
+            reads = {self._family(v) for _, _, chain in group for v in self._read(chain)}
+            if not self.gone.isdisjoint(reads) or any(f in self.pinned for f, _, _ in group):
                 continue
-            self.excess -= self.flow.size[family]
-            count += self._repeat(family, place, chain)
+            self.excess -= saved
+            new: dict[tuple[int, Value], Value] = {}
+            for family, place, chain in group:
+                count += self._repeat(family, place, chain, new)
         self.graph.nodes = [
             node
             for position, one in enumerate(self.one.order)
@@ -124,9 +130,11 @@ class _Lightening:
     def _family(self, value: Value) -> int:
         return self.flow.family[value]
 
-    def _candidates(self) -> list[tuple[int, int, list[Node]]]:
-        """Families, where they are needed next, and the nodes to repeat; what frees most for its cost first."""
-        flow, found = self.flow, []
+    def _candidates(self) -> list[tuple[int, list[Wish]]]:
+        """Bytes that are saved, and how: values that are made again from the same kept ones belong together. What frees
+        most for its cost comes first."""
+        flow = self.flow
+        groups: dict[tuple[int, ...], list[Wish]] = {}
         for family, positions in self.readers.items():
             born = self.maker.get(flow.root[family], -1)
             if (
@@ -139,16 +147,28 @@ class _Lightening:
             if self.peak in positions:
                 continue
             place = min(p for p in positions if p > self.peak)
-            chain = self._chain(family, place)
-            if chain is None:
-                continue
-            seconds = sum(self.one.cost[n].seconds for n in chain)
-            found.append((seconds / flow.size[family], family, place, chain))
-        found.sort(key=lambda f: f[:2])
-        return [f[1:] for f in found]
+            found = self._chain(family, place)
+            if found is not None:
+                chain, longer = found
+                groups.setdefault(longer or (-1, family), []).append((family, place, chain))
+        wishes = []
+        for longer, group in groups.items():
+            saved = sum(flow.size[f] for f, _, _ in group)
+            if longer[0] >= 0:
+                saved -= sum(flow.size[f] for f in longer if self.last[f] < self.peak)
+            seconds = sum(self.one.cost[n].seconds for n in {n for _, _, c in group for n in c})
+            if saved > 0 and not (longer[0] >= 0 and self._ends_at_peak(longer, group)):
+                wishes.append((seconds / saved, group[0][0], saved, group))
+        wishes.sort(key=lambda w: w[:2])
+        return [(saved, group) for _, _, saved, group in wishes]
 
-    def _chain(self, family: int, place: int) -> list[Node] | None:
-        """The nodes that make a family's late values from what is there at a place, in order; None if one is dear."""
+    def _ends_at_peak(self, longer: tuple[int, ...], group: list[Wish]) -> bool:
+        """Whether what would be kept longer is among what would be let go."""
+        return not {f for f, _, _ in group}.isdisjoint(longer)
+
+    def _chain(self, family: int, place: int) -> tuple[list[Node], tuple[int, ...]] | None:
+        """The nodes that make a family's late values from what is there at a place, in order, and the families that must be
+        kept longer for it; None if there are too many."""
         late = {
             v
             for p in set(self.readers[family])
@@ -157,21 +177,30 @@ class _Lightening:
             if self._family(v) == family
         }
         needed: dict[int, Node] = {}
+        longer: set[int] = set()
         stack = list(late)
         while stack:
             position = self.maker[stack.pop()]
             if position in needed:
                 continue
             node = self.one.order[position]
-            if not self._is_cheap(node) or len(needed) >= CHAIN:
-                return None
             needed[position] = node
+            if not self._is_cheap(node) or len(needed) > CHAIN:
+                return None
             for value in values_in(node.args):
-                if self._family(value) == family or not self._is_there(value, place):
-                    if value not in self.maker:
-                        return None
+                if self._family(value) != family and self._is_there(value, place):
+                    continue
+                if value not in self.maker or self._family(value) in self.changing:
+                    return None
+                if self._family(value) == family or self._is_cheap(
+                    self.one.order[self.maker[value]]
+                ):
                     stack.append(value)
-        return [needed[p] for p in sorted(needed)]
+                else:
+                    longer.add(self._family(value))
+        if family in longer:
+            return None
+        return [needed[p] for p in sorted(needed)], tuple(sorted(longer))
 
     def _is_there(self, value: Value, place: int) -> bool:
         family = self._family(value)
@@ -181,6 +210,8 @@ class _Lightening:
 
     def _is_cheap(self, node: Node) -> bool:
         op = node.op
+        if op.full_name == "fused":
+            return all(self._is_cheap_part(n) for n in node.args[0].nodes)
         if op.kind == "control" or op.random or any(v in self.flow.dynamic for v in node.outputs):
             return False
         if op.kind in ("view", "pointwise"):
@@ -189,19 +220,35 @@ class _Lightening:
         itemsize = max((v.type.dtype.itemsize for v in node.outputs), default=1)
         return bool(op.total) and cost.flops * itemsize <= CHEAP * cost.bytes
 
+    def _is_cheap_part(self, node: Node) -> bool:
+        op = node.op
+        return op.kind in ("view", "pointwise") or bool(
+            op.total and op.cost is None and not op.random
+        )
+
     def _read(self, chain: list[Node]) -> list[Value]:
         made = {v for node in chain for v in node.outputs}
         return [v for node in chain for v in values_in(node.args) if v not in made]
 
-    def _repeat(self, family: int, place: int, chain: list[Node]) -> int:
+    def _repeat(
+        self, family: int, place: int, chain: list[Node], known: dict[tuple[int, Value], Value]
+    ) -> int:
+        """Make the late values again, and let the late readers have them; `known`: made before for the same place."""
         graph = self.graph
         new: dict[Value, Value] = {}
+        count = 0
         for node in chain:
-            args = map_values(node.args, lambda v: new.get(v, v))
-            outputs = [Value(graph.fresh_name(v.name), v.type) for v in node.outputs]
-            self.before.setdefault(place, []).append(Node(node.op, args, outputs, node.source))
-            new.update(zip(node.outputs, outputs, strict=True))
-            self.firings.append(Firing("computed again", node_text(node), node.source))
+            again = [known.get((place, v)) for v in node.outputs]
+            if None in again:
+                args = map_values(node.args, lambda v: new.get(v, v))
+                again = [Value(graph.fresh_name(v.name), v.type) for v in node.outputs]
+                made = Node(node.op, args, [v for v in again if v is not None], node.source)
+                self.before.setdefault(place, []).append(made)
+                self.firings.append(Firing("computed again", node_text(node), node.source))
+                count += 1
+            for old, value in zip(node.outputs, again, strict=True):
+                assert value is not None
+                new[old] = known[place, old] = value
         self.pinned.update(self._family(v) for v in self._read(chain))
         self.gone.add(family)
         late = {v: w for v, w in new.items() if self._family(v) == family}
@@ -209,4 +256,4 @@ class _Lightening:
             if position > self.peak:
                 reader = self.one.order[position]
                 reader.args = map_values(reader.args, lambda v: late.get(v, v))
-        return len(chain)
+        return count

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -32,13 +33,19 @@ def schedule(graph: Graph) -> Schedule:
     8064
     """
     known: dict[int, Schedule] = {}
-    # Large graphs make millions of small lists, none of them in a cycle: looking for cycles would take half of the time.
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with _without_collecting():
         for inner in subgraphs(graph):
             known[id(inner)] = Schedule(inner, known)
         return Schedule(graph, known)
+
+
+@contextmanager
+def _without_collecting() -> Iterator[None]:
+    """Large graphs make millions of small lists, none in a cycle: looking for cycles would take half of the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
     finally:
         if collecting:
             gc.enable()
@@ -222,7 +229,9 @@ class Schedule:
         if plan is None:
             if len(self._plans) >= KEPT_PLANS:
                 del self._plans[next(iter(self._plans))]
-            plan = self._plans[key] = Plan(self, dict(zip(self.symbols, key, strict=True)))
+            with _without_collecting():
+                plan = Plan(self, dict(zip(self.symbols, key, strict=True)))
+            self._plans[key] = plan
         return plan
 
     def __str__(self) -> str:
@@ -277,7 +286,7 @@ class Plan:
         pieces = [(a, b, aligned(self.bytes[v])) for v, (a, b) in lifetimes.items()]
         owners: list[Any] = list(lifetimes)
         for position, node in enumerate(one.order):
-            region = self._region(node)
+            region = self._region(node) if node.op.kind == "control" else None
             if region is not None:
                 self.regions[node] = region
                 owners.append(node)
