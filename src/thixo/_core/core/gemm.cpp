@@ -141,8 +141,11 @@ void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t
   char* to = job.c_at(row, column);
   if (sums != to || job.bias) {
     const bool plain = job.c_n == 1 && (!job.bias || (job.bias_n == 1 && job.bias_m == 0));
-    if (plain) {
-      const char* bias = static_cast<const char*>(job.bias);
+    const bool turned = job.c_row == 1 && sums != to && (!job.bias || (job.bias_m == 1 && job.bias_n == 0));
+    const char* bias = static_cast<const char*>(job.bias);
+    if (turned && g.finish_turned) {
+      g.finish_turned(sums, ld, to, job.c_n, rows, columns, bias ? bias + row * item_size(job.dtype) : nullptr);
+    } else if (plain) {
       g.finish(sums, ld, to, job.c_row, rows, columns, bias ? bias + column * item_size(job.dtype) : nullptr);
     } else {
       switch (job.dtype) {
@@ -160,16 +163,31 @@ void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t
     job.epilogue.apply(to, job.c_row, job.c_n, row, rows, column, columns, job.epilogue.context);
 }
 
-Grid make_grid(int64_t row_panels, int64_t column_panels, int64_t tall, int64_t wide, bool parallel) {
-  Grid grid{row_panels, column_panels, ceil_div(row_panels, tall), ceil_div(column_panels, wide)};
-  if (!parallel) return grid;
+Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_cost) {
+  const int64_t tall = ceil_div(job.m, t.rows), wide = ceil_div(job.n, t.columns), lanes = std::max<int64_t>(1, t.columns / 2);
+  const int64_t height = t.whole ? t.rows : 0;
+  Shares best{job.m, tall, wide, height, 1, 1};
+  if (!job.parallel) return best;
+  double least = -1;
   const int64_t threads = get_num_threads();
-  const int64_t enough = 8 * threads;  // so that the last ones to finish are not late by much
-  // First rows: each task packs its part of A. As many for each thread, if all are equally fast.
-  if (grid.count() < enough) grid.down = ceil_div(enough, grid.across);
-  grid.down = std::min(row_panels, round_up(grid.down, threads));
-  if (grid.count() < enough) grid.across = std::min(column_panels, ceil_div(enough, grid.down));
-  return grid;
+  for (int64_t down = 1; down <= std::min(threads, job.m); ++down) {
+    const int64_t across = std::min(wide, threads / down);
+    Shares s{job.m, height ? tall : round_up(tall, down), wide, height, std::min(down, height ? tall : down), across};
+    const double rows = double(ceil_div(s.row_panels, s.down));
+    const double fill = height ? 1.0 : std::max(double(job.m) / double(s.row_panels * t.rows), 0.35) * 0.95 + 0.05;
+    double columns = 0;  // of the widest share, the last one may be of partial panels
+    for (int64_t c : {int64_t{0}, across - 1}) {
+      const Share share = s.at(c);
+      const int64_t n = std::min(job.n, share.right * t.columns) - share.left * t.columns;
+      columns = std::max(columns, double(round_up(n, lanes)) / double(t.columns));
+    }
+    const double time = rows * fill * (columns + a_cost) + columns * b_cost;
+    if (least < 0 || time < least) {
+      least = time;
+      best = s;
+    }
+  }
+  return best;
 }
 
 void gemm(const Product& product) {

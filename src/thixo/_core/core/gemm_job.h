@@ -59,28 +59,24 @@ inline void pack_panel(PackCall along, PackCall across, PackAnyCall any, const v
   else any(source, stride, k_stride, panel, k, count, width);
 }
 
-// C cut into groups of row panels and groups of column panels of about equal size, each group of both a task for one
-// thread.
-struct Grid {
-  int64_t row_panels, column_panels;  // all
-  int64_t down, across;               // groups
-  int64_t count() const { return down * across; }
+// C cut into parts of about equal size, one for each thread: groups of row panels times groups of column panels.
+struct Share {
+  int64_t top, bottom, left, right;  // in panels
 };
-// Groups of at most so many panels.
-Grid make_grid(int64_t row_panels, int64_t column_panels, int64_t tall, int64_t wide, bool parallel);
-
-// Calls body(top, bottom, left, right), in panels, for each group.
-template <class Body>
-void for_tasks(const Grid& grid, bool parallel, Body&& body) {
-  const int64_t count = grid.count();
-  parallel_for(count, parallel ? 1 : count, [&](int64_t from, int64_t to) {
-    for (int64_t t = from; t < to; ++t) {
-      const int64_t row = t / grid.across, column = t % grid.across;
-      body(row * grid.row_panels / grid.down, (row + 1) * grid.row_panels / grid.down,
-           column * grid.column_panels / grid.across, (column + 1) * grid.column_panels / grid.across);
-    }
-  });
-}
+struct Shares {
+  int64_t rows, row_panels, column_panels;  // all
+  int64_t height;                           // of all panels but the last; 0: rows are dealt out evenly
+  int64_t down, across;                     // groups
+  int64_t count() const { return down * across; }
+  int64_t row(int64_t panel) const { return height ? std::min(rows, panel * height) : panel * rows / row_panels; }
+  Share at(int64_t number) const {
+    const int64_t r = number / across, c = number % across;
+    return {r * row_panels / down, (r + 1) * row_panels / down, c * column_panels / across, (c + 1) * column_panels / across};
+  }
+};
+// Such that the largest takes as little time as possible: each packs panels for itself, of A and B, which takes so many
+// times as long as a tile.
+Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_cost);
 
 // Rows shared out evenly over as few panels as possible: no panel is left with one row.
 inline int64_t panel_height(int64_t m, int64_t rows) { return ceil_div(m, ceil_div(m, rows)); }

@@ -45,6 +45,7 @@ struct GemmKernels {
   TileKernels small;  // for products so small that tiles of instructions for a 16-bit dtype are not filled
   bool partial_rows_of_b = false;  // the tile may read B in place where fewer columns are left than a vector has
   FinishCall finish = nullptr;
+  FinishCall finish_turned = nullptr;  // may be missing: of a product that was computed transposed
   DotsCall dots = nullptr;
   AxpysCall axpys = nullptr;
   bool portable = false;

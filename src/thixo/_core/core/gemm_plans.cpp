@@ -57,13 +57,14 @@ void streamed_product(const Job& job, const GemmKernels& g) {
 void direct_product(const Job& job, const GemmKernels& g) {
   if (streams_c(job, g)) return streamed_product(job, g);
   const TileKernels& t = g.tiles;
-  const int64_t height = panel_height(job.m, t.rows);
   const bool more = job.bias || job.epilogue.apply;
   // A large B is read a few rows at a time, from left to right: that is a pattern the processor's prefetch sees.
   const bool streams = job.k * job.n * item_size(job.dtype) > kNearBytes && job.n > t.columns && job.k > kStreamedRows;
   const int64_t pass = streams ? kStreamedRows : std::max<int64_t>(job.k, 1);
-  auto part = [&](int64_t k, int64_t row, int64_t column) {
-    const int64_t rows = std::min(height, job.m - row), columns = std::min(t.columns, job.n - column);
+  const Shares shares = share_out(job, t, 0, streams ? double(job.m) / double(t.rows) : 0);
+  auto tile = [&](int64_t k, int64_t i, int64_t j) {
+    const int64_t row = shares.row(i), rows = shares.row(i + 1) - row;
+    const int64_t column = j * t.columns, columns = std::min(t.columns, job.n - column);
     char* to = job.c_at(row, column);
     t.tile(std::min(pass, job.k - k), job.a_at(row, k), job.a_row, job.a_k, job.b_at(k, column), job.b_k, to, job.c_row,
            rows, columns, k > 0);
@@ -71,26 +72,16 @@ void direct_product(const Job& job, const GemmKernels& g) {
   };
   // With few k, C is what moves: from left to right, where its lines follow one another.
   const bool along_c = job.k < kFewK;
-  if (!job.parallel && !streams) {
+  parallel_for(shares.count(), 1, [&](int64_t number, int64_t) {
+    const Share s = shares.at(number);
     if (along_c) {
-      for (int64_t row = 0; row < job.m; row += height)
-        for (int64_t column = 0; column < job.n; column += t.columns) part(0, row, column);
-      return;
-    }
-    for (int64_t column = 0; column < job.n; column += t.columns)
-      for (int64_t row = 0; row < job.m; row += height) part(0, row, column);
-    return;
-  }
-  const Grid grid = make_grid(ceil_div(job.m, height), ceil_div(job.n, t.columns), 16, streams ? 128 : 8, job.parallel);
-  for_tasks(grid, job.parallel, [&](int64_t top, int64_t bottom, int64_t left, int64_t right) {
-    if (along_c && !streams) {
-      for (int64_t i = top; i < bottom; ++i)
-        for (int64_t j = left; j < right; ++j) part(0, i * height, j * t.columns);
+      for (int64_t i = s.top; i < s.bottom; ++i)
+        for (int64_t j = s.left; j < s.right; ++j) tile(0, i, j);
       return;
     }
     for (int64_t k = 0; k < std::max<int64_t>(job.k, 1); k += pass)
-      for (int64_t j = left; j < right; ++j)
-        for (int64_t i = top; i < bottom; ++i) part(k, i * height, j * t.columns);
+      for (int64_t j = s.left; j < s.right; ++j)
+        for (int64_t i = s.top; i < s.bottom; ++i) tile(k, i, j);
   });
 }
 

@@ -261,3 +261,57 @@ def finish_function(compute: str, to: str, target: Target) -> Function:
             with f.loop(many, "%columns") as j:
                 part(i, j, 1)
     return f
+
+
+def turned_finish_function(compute: str, to: str, target: Target) -> Function:
+    """gemm_<to>_finish_turned: the same for a product that was computed transposed.
+
+    tile[i * ld + j] + bias[i] goes to C[j * ldc + i].
+    """
+    parameters = (("ptr noalias readonly", "tile"), ("i64", "ld"), ("ptr noalias", "C"), ("i64", "ldc"),
+                  ("i64", "rows"), ("i64", "columns"), ("ptr", "bias"))  # fmt: skip
+    f = Function(f"gemm_{to}_finish_turned", parameters, attributes=target.attributes)
+    lanes = target.lanes(BYTES[compute])
+    if not (target.masks and (BYTES[to] >= 4 or target.vector_bytes == 64)):
+        lanes = 1
+    has_bias = f.compare("ne", "%bias", "null", "ptr")
+    wide, narrow = vector(TYPES[compute], lanes), vector(MEMORY[to], lanes)
+    last = f.sub("%rows", 1)
+    with f.loop(0, "%rows", lanes) as i:
+        mask = f.mask(f.sub("%rows", i), lanes) if lanes > 1 else ""
+        added = f.variable(wide, "zeroinitializer" if lanes > 1 else "0.0")
+        with f.when(has_bias):
+            at = f.at("%bias", i, MEMORY[to])
+            bias = (
+                f.masked_load(narrow, at, mask, BYTES[to])
+                if mask
+                else f.load(narrow, at, BYTES[to])
+            )
+            f.store(wide, converted(f, to, compute, bias, lanes), added)
+        with f.loop(0, "%columns", lanes) as j:
+            left = f.sub("%columns", j)
+            across = f.mask(left, lanes) if mask else ""
+            rows = []
+            for u in range(lanes):
+                row = f.min(
+                    f.add(i, u), last
+                )  # no more than there are; what is repeated is not stored
+                at = f.at("%tile", f.add(f.mul(row, "%ld"), j), TYPES[compute])
+                size = BYTES[compute]
+                rows.append(
+                    f.masked_load(wide, at, across, size) if mask else f.load(wide, at, size)
+                )
+            if mask:
+                rows = transpose(f, rows, TYPES[compute], lanes)
+            for u, row in enumerate(rows):
+                with f.when(f.compare("sgt", left, u)):
+                    total = f.variable(wide, row)
+                    with f.when(has_bias):
+                        f.store(wide, f.op(f"fadd {wide} {row}, {f.load(wide, added)}"), total)
+                    result = rounded(f, compute, to, f.load(wide, total), lanes)
+                    at = f.at("%C", f.add(f.mul(f.add(j, u), "%ldc"), i), MEMORY[to])
+                    if mask:
+                        f.masked_store(narrow, result, at, mask, BYTES[to])
+                    else:
+                        f.store(narrow, result, at, BYTES[to])
+    return f

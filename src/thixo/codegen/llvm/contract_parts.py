@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from thixo.codegen.llvm import contract_bf16
 from thixo.codegen.llvm.contract import tile_functions, tile_of
-from thixo.codegen.llvm.contract_pack import finish_function, pack_functions
+from thixo.codegen.llvm.contract_pack import finish_function, pack_functions, turned_finish_function
 from thixo.codegen.llvm.contract_thin import thin_functions
 from thixo.codegen.llvm.emit import module
 from thixo.codegen.llvm.target import Target
@@ -25,6 +25,7 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
                 dtype, compute, tile.columns, tile.columns, f"gemm_{dtype}_pack_b", target
             ),
             finish_function(compute, dtype, target),
+            turned_finish_function(compute, dtype, target),
             *thin_functions(dtype, target),
         ]
         yield f"gemm-{dtype}", module(functions)
