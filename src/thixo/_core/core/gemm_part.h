@@ -1,8 +1,8 @@
 // How threads share a product out: each computes a part of C by itself, and helps the others when it is done.
 //
-// What one thread wrote is dear to another (a line that is modified in another core's cache takes as long as one from
-// memory), so parts share nothing but A and B, and every thread gets the same part of C again. A thread that is done
-// early, since another one was disturbed, takes over units of that one's part.
+// A line that another core has modified takes far longer to come than one from the own cache, so parts share nothing but
+// A and B, and every thread gets the same part of C again. A thread that is done early, since another one was disturbed,
+// takes over units of that one's part.
 #pragma once
 #include <atomic>
 #include <thread>
