@@ -31,7 +31,7 @@ STEPS = 1000
 BATCH = 128
 WIDTH = 256
 RATE = 1e-3
-TOLERANCE = 1e-5  # of a loss; they are equal bit for bit on most machines
+TOLERANCE = 1e-4  # of a loss; a graph adds some numbers up in another order than the loop
 
 Step = Callable[[tx.Tensor, tx.Tensor], float]
 
@@ -157,15 +157,15 @@ def table(reports: dict[str, list[Report]], steps: int) -> Table:
     return made
 
 
-def need_equal(reports: dict[str, list[Report]]) -> int:
-    """Refuse losses that differ; how many are equal bit for bit."""
-    equal = 0
+def need_equal(reports: dict[str, list[Report]]) -> float:
+    """Refuse losses that differ; the largest difference of two."""
+    largest = 0.0
     for a, b in zip(*reports.values(), strict=True):
         assert abs(a.loss - b.loss) <= TOLERANCE * max(1.0, abs(a.loss)), (
             f"step {a.step}: losses differ: {a.loss} and {b.loss}"
         )
-        equal += a.loss == b.loss
-    return equal
+        largest = max(largest, abs(a.loss - b.loss))
+    return largest
 
 
 def main() -> None:
@@ -182,8 +182,8 @@ def main() -> None:
             live.update(table(reports, options.steps))
 
         together(options.steps, options.width, show)
-    equal = need_equal(last)
-    console.print(f"Losses agree at every step; {equal:,} of {options.steps:,} bit for bit.")
+    largest = need_equal(last)
+    console.print(f"Losses agree at every step; the largest difference is {largest:.1e}.")
 
 
 if __name__ == "__main__":

@@ -136,7 +136,7 @@ def test_a_file_is_whole_or_not_there(tmp_path, monkeypatch):
 def test_the_golden_file_of_version_1_still_loads_and_trains():
     session = static.load(GOLDEN, random=True)
     expected = json.loads(GOLDEN.with_suffix(".json").read_text())
-    assert train(session, 3) == pytest.approx(expected, rel=1e-5)
+    assert train(session, 3) == pytest.approx(expected, rel=1e-4)
 
 
 def test_other_files_are_refused(tmp_path):
