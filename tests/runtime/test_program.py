@@ -360,3 +360,34 @@ def test_loops_live_in_the_plan_s_arena():
     given = [tx.randn(100), tx.tensor(0)]
     assert run(given)[0].tolist() == executor(graph, "serial")(given)[0].tolist()
     assert run.programs[0].arena_bytes == schedule(graph).bind({"n": 100}).arena
+
+
+def test_memory_of_steps_that_run_at_once_is_apart():
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        graph = Graph("random")
+        values = [graph.input("x", "f32[n]"), graph.input("y", "f32[n]")]
+        for _ in range(60):
+            a, b = (values[-1 - int(i)] for i in rng.integers(0, min(8, len(values)), 2))
+            values.append(graph.call("sub", a, b))
+        graph.outputs = values[-2:]
+        given = [tx.randn(30), tx.randn(30)]
+        wanted = [t.tolist() for t in executor(graph, "serial")(given)]
+        run = executor(graph, "ready", poisoned=True)
+        assert [t.tolist() for t in run(given)] == wanted
+        assert run.programs[0].arena_bytes < 60 * 128
+
+
+def test_memory_of_many_branches_is_used_again():
+    graph = Graph("wide")
+    x = graph.input("x", "f32[n]")
+    ends = []
+    for i in range(100):
+        branch = graph.call("mul", x, float(i))
+        for _ in range(9):
+            branch = graph.call("tanh", branch)
+        ends.append(graph.call("sum", branch))
+    graph.outputs = ends
+    run = executor(graph, "ready")
+    run([tx.ones(16)])
+    assert run.programs[0].arena_bytes <= 100 * 2 * 64

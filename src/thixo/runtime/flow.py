@@ -6,10 +6,9 @@ used again by a node that waits, over however many others, for all that used it 
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Sequence
 from typing import Any
-
-MOST_COMPARED = 2000  # pieces of memory: with more of them none is used twice
 
 
 class Flow:
@@ -20,6 +19,7 @@ class Flow:
         self._after: list[set[int]] = []  # for each step
         self._maker: dict[Any, int] = {}  # the last step of the node that makes a value
         self._ancestors: dict[int, int] = {}  # of a position: a bit for each position before
+        self._makers: dict[int, set[int]] = {}  # the positions that a position waits for
         self._position: dict[int, int] = {}  # of a step
         self._last_ordered: int | None = None
 
@@ -36,8 +36,10 @@ class Flow:
         for value in read:
             self.users.setdefault(value, []).append(position)
         ancestors = _bit(position)
-        for maker in makers:
-            ancestors |= self._ancestors[self._position[maker]]
+        places = {self._position[maker] for maker in makers}
+        for place in places:
+            ancestors |= self._ancestors[place]
+        self._makers.setdefault(position, set()).update(places - {position})
         self._ancestors[position] = ancestors | self._ancestors.get(position, 0)
         for step in range(begin, steps):
             self._after.append(makers if step == begin else {step - 1})
@@ -62,27 +64,43 @@ class Flow:
         return tuple(tuple(sorted(one)) for one in self._after)
 
     def plan(self, pieces: Sequence[tuple[int, list[int], int]]) -> tuple[list[int], int]:
-        """Offsets for pieces of (position that makes it, positions that use it, bytes), and the length of the arena."""
+        """Offsets for pieces of (position that makes it, positions that use it, bytes), and the length of the arena.
+
+        What nobody else will use after a node is its to pass on to one of those that wait for it.
+        """
         offsets, total = [0] * len(pieces), 0
-        if len(pieces) > MOST_COMPARED:
-            for i, (_, _, count) in enumerate(pieces):
-                offsets[i], total = total, total + count
-            return offsets, total
-        placed: list[tuple[int, int, int]] = []  # offset, end, users as bits
-        for i in sorted(range(len(pieces)), key=lambda i: pieces[i][0]):
-            first, users, count = pieces[i]
-            if not count:
-                continue
-            done = self._ancestors.get(first, 0) & ~_bit(first)
-            taken = sorted((begin, end) for begin, end, bits in placed if bits & ~done)
-            at = 0
-            for begin, end in taken:
-                if begin - at >= count:
-                    break
-                at = max(at, end)
-            offsets[i] = at
-            total = max(total, at + count)
-            placed.append((at, at + count, sum(map(_bit, {first, *users}))))
+        made: dict[int, list[int]] = {}
+        used: dict[int, list[int]] = {}
+        for i, (first, users, count) in enumerate(pieces):
+            if count:
+                made.setdefault(first, []).append(i)
+                for position in {first, *users}:
+                    used.setdefault(position, []).append(i)
+        masks = {
+            i: sum(map(_bit, {pieces[i][0], *pieces[i][1]})) for one in made.values() for i in one
+        }
+        free: dict[
+            int, list[tuple[int, int]]
+        ] = {}  # bytes and offset, of what a position passes on
+        for position in sorted({*self._ancestors, *made}):
+            own: list[tuple[int, int]] = []
+            for maker in sorted(self._makers.get(position, ())):
+                own += free.pop(maker, ())
+            own.sort()
+            for i in made.get(position, ()):
+                count = pieces[i][2]
+                at = bisect_left(own, (count, -1))
+                if at < len(own):
+                    bytes, offsets[i] = own.pop(at)
+                    if bytes > count:
+                        insort(own, (bytes - count, offsets[i] + count))
+                else:
+                    offsets[i], total = total, total + count
+            done = self._ancestors.get(position, _bit(position))
+            for i in used.get(position, ()):
+                if not masks[i] & ~done:
+                    own.append((pieces[i][2], offsets[i]))
+            free[position] = own
         return offsets, total
 
 
