@@ -15,9 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thixo import _core
-from thixo.codegen.builder import NotLowered
-from thixo.codegen.group import Group, lower_group
-from thixo.dtype import ALL, uint8
+from thixo.dtype import uint8
 from thixo.errors import ShapeError
 from thixo.graph.constants import type_of
 from thixo.graph.control import is_random
@@ -26,49 +24,19 @@ from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.operators import call_arguments
 from thixo.graph.sizes import sizes_in
 from thixo.ops import public as tx
-from thixo.runtime import kernels, rows
 from thixo.runtime.base import fresh
 from thixo.runtime.flow import Flow
-from thixo.schedule.plan import Plan, Region, Schedule
+from thixo.runtime.group_kernels import Kernels
+from thixo.runtime.program_control import ControlFlow, NotStatic
+from thixo.schedule.plan import Plan, Schedule
 from thixo.symbolic import Dim
 
 ALIGNMENT = 64
-_BY_SHORT = {dtype.short: dtype for dtype in ALL}
 # A rough machine, to tell long steps from short ones.
 _BYTES_A_SECOND = 8e9
 _STEP_SECONDS = 2e-7
 
 Run = Callable[[Graph, Sequence[Any]], list[Any]]  # of a graph inside of a node, on tensors
-
-
-class NotStatic(Exception):
-    """Something that a native step needs to know is decided by the data."""
-
-
-class Kernels:
-    """The kernels of fused nodes, by their bodies: made once for all sizes."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, tuple[Graph, Group | None, Any]] = {}
-
-    def find(self, body: Graph) -> tuple[Group, Any] | None:
-        """A body's kernel, and what the native side must know of it; None where it runs as a call."""
-        known = self._known.get(id(body))
-        if known is None:
-            known = self._known[id(body)] = (body, *self._made(body))
-        _, group, code = known
-        return None if group is None or code is None else (group, code)
-
-    def _made(self, body: Graph) -> tuple[Group | None, Any]:
-        try:
-            group = lower_group(body)
-            if group.kind == "rows":
-                return group, rows.about(group.kernel)
-            code = kernels.address(group.kernel)
-            results = sum(o.written for o in group.kernel.operands)
-            return group, None if code is None else (code, kernels.grain(group.kernel), results)
-        except NotLowered:
-            return None, None
 
 
 class Context:
@@ -113,7 +81,7 @@ class _Machine(Interpreter):
         return self.run_graph(graph, inputs)
 
 
-class Binding:
+class Binding(ControlFlow):
     """Makes the program of a graph for inputs of these sizes and strides."""
 
     def __init__(
@@ -336,150 +304,6 @@ class Binding:
         self.program.call_python(self.position, step, places)
         self.in_python = True
 
-    # ---- control flow
-
-    def _inner(self, graph: Graph, given: Sequence[Any], private: bool = False) -> Binding:
-        bound = self.context.inner(graph, given, private)
-        if any(v in bound.dynamic for v in graph.outputs):
-            raise NotStatic(graph.name)
-        return bound
-
-    def _region(self, node: Node, *inner: Binding) -> Region | None:
-        """The part of the arena that is planned for these programs, if they fit."""
-        region = None if self.plan is None else self.plan.regions.get(node)
-        if region is None:
-            return None
-        fits = [b.program.arena_bytes <= p.arena for b, p in zip(inner, region.plans, strict=True)]
-        return region if all(fits) else None
-
-    def _room(self, region: Region | None, *inner: Binding) -> Any:
-        """Memory for the arenas of programs of which one runs at a time."""
-        most = max(b.program.arena_bytes for b in inner)
-        return self._scratch(most, None if region is None else region.offset) if most else None
-
-    def _call(self, node: Node, args: list[Any]) -> None:
-        graph, given = args
-        inner = self._inner(graph, given)
-        made = self._made(node)
-        self.program.call(
-            self.position,
-            described(inner, self._room(self._region(node, inner), inner), given, made),
-        )
-
-    def _fused(self, node: Node, args: list[Any]) -> None:
-        body, given = args
-        found = self.context.kernels.find(body)
-        if found is None or not self._kernel(node, body, given, *found):
-            self._call(node, args)
-
-    def _kernel(self, node: Node, body: Graph, given: list[Any], group: Group, code: Any) -> bool:
-        """One kernel for a fused node; False where these sizes have none."""
-        inside = Interpreter(body, "eager")
-        inside._bind_inputs(dict(zip(body.inputs, given, strict=True)))
-        shape = tuple(fixed(s, inside.sizes) for s in group.shape)
-        made = self._made(node)
-        operands = []
-        for placed, operand in zip(group.operands, group.kernel.operands, strict=True):
-            if placed.what == "number":
-                operands.append((fixed(placed.which, inside.sizes), _BY_SHORT[operand.dtype]))
-            else:
-                operands.append(
-                    ((given if placed.what == "input" else made)[placed.which], placed.axes)
-                )
-        return bool(
-            self.program.kernel(
-                self.position, self._seconds(node), code, shape, group.reduced, tuple(operands)
-            )
-        )
-
-    def _cond(self, node: Node, args: list[Any]) -> None:
-        index, then, other, given = args
-        self._choose(node, index, [then, other], given)
-
-    def _switch(self, node: Node, args: list[Any]) -> None:
-        self._choose(node, *args)
-
-    def _choose(self, node: Node, index: Any, graphs: list[Graph], given: list[Any]) -> None:
-        inner = [self._inner(graph, given) for graph in graphs]
-        made, room = self._made(node), self._room(self._region(node, *inner), *inner)
-        self.program.switch(
-            self.position, index, tuple(described(b, room, given, made) for b in inner)
-        )
-
-    def _contiguous(self, like: Any) -> Any:
-        return self.program.value(like.dtype, list(like.shape), None)
-
-    def _state(
-        self, state: list[Any], made: Sequence[Any], region: Region | None
-    ) -> tuple[Any, ...]:
-        """(where it begins, where it ends, a second place) for each value that goes from turn to turn."""
-        found = []
-        for i, (given, last) in enumerate(zip(state, made, strict=True)):
-            first = given
-            if not given.is_contiguous():
-                first = self._scratch(given)
-                self._copy(first, given)
-            other = self._scratch(last, None if region is None else region.results[-1][i])
-            found.append((first, last, other))
-        return tuple(found)
-
-    def _while_loop(self, node: Node, args: list[Any]) -> None:
-        test_graph, body_graph, state, captured, limit = args
-        given = [*map(self._contiguous, state), *captured]
-        test = self._inner(test_graph, given, private=True)
-        body = self._inner(body_graph, given, private=True)
-        count = len(state)
-        made = self._made(node, count)
-        rows = [(v.type.dtype, body._shape(v)) for v in body_graph.outputs[count:]]
-        region = self._region(node, test, body)
-        answer = test.tensors[test_graph.outputs[0]]
-        verdict = self._scratch(answer, None if region is None else region.results[0][0])
-        number = self.program.while_loop(
-            self.position, test.program, self._room(region, test), verdict, body.program,
-            self._room(region, body), self._state(state, made, region), tuple(captured),
-            tuple(dtype.itemsize * math.prod(shape) for dtype, shape in rows),
-            -1 if limit is None else limit,
-        )  # fmt: skip
-        if rows:
-            self._take_rows(node, node.outputs[count:], number, rows)
-
-    def _take_rows(self, node: Node, values: Sequence[Value], number: int, rows: list[Any]) -> None:
-        """A step that makes tensors of what a loop stacked; their length is known only now."""
-        machine, tensors, program = self.machine, self.tensors, self.program
-        guards = machine._guards_at.get(self.position, ())
-
-        def step() -> Sequence[Any]:
-            for which, (value, (dtype, shape)) in enumerate(zip(values, rows, strict=True)):
-                tensors[value] = program.stacked(number, which, dtype, shape)
-                machine._bind(value, tensors[value], node)
-            machine._check(guards)
-            return [tensors[v] for v in values]
-
-        # Rows whose number is known after all have their planned place.
-        static = [v for v in values if v not in self.dynamic]
-        for value in static:
-            self.root[value] = value
-            self.born[value] = self.last[value] = self.position
-            tensors[value] = self._tensor(value)
-        places = tuple(tensors[v] if v in static else None for v in values)
-        program.call_python(self.position, step, places)
-        self.in_python = True
-
-    def _scan(self, node: Node, args: list[Any]) -> None:
-        body_graph, state, slices, captured, length, reverse = args
-        parts = [
-            self.program.value(t.dtype, list(t.shape)[1:], list(t.stride())[1:]) for t in slices
-        ]
-        given = [*map(self._contiguous, state), *parts, *captured]
-        body = self._inner(body_graph, given, private=True)
-        made, count = self._made(node), len(state)
-        region = self._region(node, body)
-        self.program.scan(
-            self.position, body.program, self._room(region, body),
-            self._state(state, made[:count], region), tuple(slices), tuple(captured), made[count:],
-            length, reverse,
-        )  # fmt: skip
-
     # ---- several at once
 
     def _flow_of(self, node: Node) -> None:
@@ -589,17 +413,6 @@ class Binding:
             return made
 
         self.program.finisher = finish
-
-
-def fixed(size: Any, sizes: dict[str, int]) -> Any:
-    """A size, or another number, where the symbols are known."""
-    return size.evaluate(sizes) if isinstance(size, Dim) else size
-
-
-def described(inner: Binding, room: Any, given: Sequence[Any], results: Sequence[Any]) -> Any:
-    """An inner program as the native side takes it."""
-    program = inner.program
-    return (program, room if program.arena_bytes else None, tuple(given), tuple(results))
 
 
 def memory(tensor: Any) -> int:

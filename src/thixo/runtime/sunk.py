@@ -14,7 +14,8 @@ from thixo import _core
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Value
 from thixo.runtime.base import Executor, inner_values
-from thixo.runtime.program import Binding, Context, Kernels
+from thixo.runtime.group_kernels import Kernels
+from thixo.runtime.program import Binding, Context
 from thixo.schedule import schedule
 from thixo.schedule.plan import Schedule
 

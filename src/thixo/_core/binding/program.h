@@ -36,6 +36,35 @@ std::unique_ptr<Step> prepare_sum(const Operator& op, PyObject* const* slots, co
 std::unique_ptr<Step> prepare_row_kernel(PyObject* found, const Dims& sizes, const bool* reduced,
                                          const std::vector<KernelOperand>& operands);
 
+// ---- what Python builds a program with; see program_build.cpp and program_flow.cpp
+PyObject* make_value(PyObject* self, PyObject* args);
+PyObject* add_input(PyObject* self, PyObject* args);
+PyObject* add_output(PyObject* self, PyObject* args);
+PyObject* add_constant(PyObject* self, PyObject* args);
+PyObject* add_written(PyObject* self, PyObject* args);
+PyObject* set_arena(PyObject* self, PyObject* args);
+PyObject* set_names(PyObject* self, PyObject* args);
+PyObject* add_operator(PyObject* self, PyObject* args);
+PyObject* add_python(PyObject* self, PyObject* args);
+PyObject* add_copy(PyObject* self, PyObject* args);
+PyObject* add_kernel(PyObject* self, PyObject* args);
+PyObject* add_call(PyObject* self, PyObject* args);
+PyObject* add_switch(PyObject* self, PyObject* args);
+PyObject* add_while(PyObject* self, PyObject* args);
+PyObject* add_scan(PyObject* self, PyObject* args);
+PyObject* take_stacked(PyObject* self, PyObject* args);
+PyObject* set_flow(PyObject* self, PyObject* args);
+
+// ---- shared by these files
+Tensor* value_of(PyObject* o);                 // fails where it is no value of a program
+void hold(ProgramObject* self, PyObject* o);   // as long as the program lives
+Port port_of(const Tensor& t);
+void add_step(ProgramObject* self, std::unique_ptr<Step> step, int node, double seconds);
+std::vector<Tensor*> values_of(ProgramObject* self, PyObject* tuple);  // null for None
+std::vector<Place> places_of(ProgramObject* self, PyObject* tuple);
+Place place_from(ProgramObject* self, PyObject* o);  // of a value, or of nothing for None
+size_t bytes_of(const Tensor& t);
+
 // An operator by its eager implementation, with its arguments bound once.
 struct OperatorStep final : Step {
   const Operator* op;
