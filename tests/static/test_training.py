@@ -235,3 +235,17 @@ def test_a_module_may_be_made_where_the_graph_is_declared():
     session, (a, b) = static.Session(g), data()
     losses = [session.run([loss, step], {x: a, y: b})[0].item() for _ in range(3)]
     assert losses == static_losses(net, lambda p: tx.optim.SGD(p, lr=0.1), 3)
+
+
+def test_a_budget_of_memory_changes_no_loss():
+    losses = []
+    for budget in (None, 0.4):
+        tx.manual_seed(0)
+        layers = [m for _ in range(6) for m in (tx.nn.Linear(5, 5), tx.nn.GELU())]
+        net = tx.nn.Sequential(*layers, tx.nn.Linear(5, 3))
+        session, x, y, loss, step = declared(net, lambda p: tx.optim.SGD(p, lr=0.5))
+        session = static.Session(session.graph, budget=budget)
+        a, b = data()
+        losses.append([session.run([loss, step], {x: a, y: b})[0].item() for _ in range(4)])
+    assert losses[0] == losses[1]
+    assert losses[0][0] != losses[0][-1]

@@ -32,7 +32,8 @@ DEFAULT = "sunk"
 class Session:
     """Runs a graph. Its variables belong to the graph: sessions of one graph share them.
 
-    `executor` is one of `thixo.runtime.executor.EXECUTORS`; `off` names passes that are left out.
+    `executor` is one of `thixo.runtime.executor.EXECUTORS`; `off` names passes that are left out. With a `budget` of memory,
+    in bytes or as a part of the peak, cheap values are computed again in place of being kept.
 
     >>> with tx.static.Graph() as g:
     ...     x = tx.static.placeholder((None,), tx.float32, "x")
@@ -44,7 +45,12 @@ class Session:
     """
 
     def __init__(
-        self, graph: Graph, executor: str = DEFAULT, off: Iterable[str] = (), **options: Any
+        self,
+        graph: Graph,
+        executor: str = DEFAULT,
+        off: Iterable[str] = (),
+        budget: int | float | None = None,
+        **options: Any,
     ) -> None:
         if not isinstance(graph, Graph):
             raise ArgumentError(f"Session: needs a static Graph, got {describe(graph)}")
@@ -55,6 +61,7 @@ class Session:
         self.graph = graph
         self.executor = executor
         self.off = tuple(off)
+        self.budget = budget
         self.options = options
         self._programs: dict[Any, Program] = {}
 
@@ -203,7 +210,9 @@ class Program:
     def optimized(self) -> ir.Graph:
         """The program after the passes, for sizes that are neither 0 nor 1."""
         if self._optimized is None:
-            self._optimized = optimize(self.graph, off=self.session.off).graph
+            self._optimized = optimize(
+                self.graph, off=self.session.off, budget=self.session.budget
+            ).graph
         return self._optimized
 
     def __call__(self, values: list[Any]) -> list[Any]:
@@ -327,7 +336,11 @@ class Program:
         if found is None:
             with untraced():
                 if special:
-                    program = optimize(specialise(self.graph, special), off=self.session.off).graph
+                    program = optimize(
+                        specialise(self.graph, special),
+                        off=self.session.off,
+                        budget=self.session.budget,
+                    ).graph
                 else:
                     program = self.optimized()
                 found = executor(program, self.session.executor, **self._options())
