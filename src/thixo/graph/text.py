@@ -34,16 +34,41 @@ Names = dict[int, str]  # what the graphs inside of one are called, by identity
 
 def graph_text(graph: Graph, sources: bool = True) -> str:
     """A graph as text; the graphs inside of it stand before it."""
-    names: dict[int, str] = {}
-    blocks = []
+    names = graph_names(graph)
+    return "\n\n".join(_block(one, names, sources) for one in (*subgraphs(graph), graph))
+
+
+def graph_names(graph: Graph) -> Names:
+    """What a graph and those inside of it are called in the text: each by a name of its own."""
+    names: Names = {}
+    taken: set[str] = set()
     for one in (*subgraphs(graph), graph):
         name, number = one.name, 0
-        while name in names.values():
+        while name in taken:
             number += 1
             name = f"{one.name}_{number}"
+        taken.add(name)
         names[id(one)] = name
-        blocks.append(_block(one, names, sources))
-    return "\n\n".join(blocks)
+    return names
+
+
+def constant_data(graph: Graph) -> dict[str, Any]:
+    """The data of all constants, inner graphs' too, by the names that `parse` takes beside the text.
+
+    >>> import numpy as np
+    >>> graph = Graph("f")
+    >>> graph.outputs = [graph.constant("c", np.zeros(20))]
+    >>> list(constant_data(graph))
+    ['f.c']
+    >>> tx.graph.parse(str(graph), constant_data(graph)) == graph
+    True
+    """
+    names = graph_names(graph)
+    return {
+        f"{names[id(one)]}.{value.name}": data
+        for one in (*subgraphs(graph), graph)
+        for value, data in one.constants.items()
+    }
 
 
 def _block(graph: Graph, names: Names, sources: bool) -> str:
@@ -116,7 +141,7 @@ def symbols_of(graph: Graph) -> dict[str, Any]:
         seen.add(id(value.type))
         for size in value.type.shape:
             if isinstance(size, Dim):
-                for name, atom in size.symbols.items():
+                for name, atom in sorted(size.symbols.items()):  # as the size may be written
                     found.setdefault(name, atom)
     return found
 

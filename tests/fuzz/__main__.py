@@ -1,0 +1,140 @@
+"""The fuzzer's command; see tests/README.md."""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import multiprocessing
+import statistics
+import sys
+import time
+import warnings
+from typing import Any
+
+import thixo as tx
+from tests.fuzz.differential import Tally, all_ways, check, each_pass, fails
+from tests.fuzz.generate import Generator
+from tests.fuzz.material import operators
+from tests.fuzz.shrink import Shrinker, as_test
+from thixo.graph.control import CONTROL
+from thixo.passes import PASSES
+from thixo.runtime.executor import EXECUTORS
+
+PART = 50  # graphs that a worker does at a time
+PATIENCE = 300  # seconds for one part: only a hang takes that long
+
+
+def run_part(start: int, count: int, options: Any) -> Tally:
+    """Some graphs."""
+    warnings.simplefilter("ignore")
+    faulthandler.dump_traceback_later(PATIENCE, exit=True)
+    tx.set_num_threads(options.threads)
+    tally = Tally()
+    generator = Generator(options.seed)
+    ways = all_ways(options.executor)
+    if options.passes:
+        ways = each_pass(options.passes)
+    for made in generator.graphs(count, start):
+        alone = (
+            each_pass() if made.seed < options.start + options.alone and not options.passes else []
+        )
+        failure = check(made, [*ways, *alone], tally)
+        if failure is not None:
+            tally.failures.append(failure)
+    faulthandler.cancel_dump_traceback_later()
+    return tally
+
+
+def main() -> int:
+    """Run it; 0 if nothing was found and nothing is missing."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start", type=int, default=0, help="the number of the first graph")
+    parser.add_argument(
+        "--pass", dest="passes", action="append", choices=list(PASSES), help="this pass alone"
+    )
+    parser.add_argument(
+        "--executor", action="append", choices=list(EXECUTORS), help="only this one"
+    )
+    parser.add_argument(
+        "--alone", type=int, default=1000, help="how many graphs run with each pass alone too"
+    )
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="of each worker")
+    parser.add_argument("--no-shrink", action="store_true")
+    options = parser.parse_args()
+    began = time.monotonic()
+    parts = [
+        (start, min(PART, options.start + options.count - start), options)
+        for start in range(options.start, options.start + options.count, PART)
+    ]
+    total = Tally()
+    if options.workers > 1:
+        with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
+            for tally in pool.imap_unordered(_part, parts):
+                _take(total, tally, options, began)
+    else:
+        for part in parts:
+            _take(total, _part(part), options, began)
+    print(file=sys.stderr)
+    return report(total, options)
+
+
+def _part(arguments: Any) -> Tally:
+    return run_part(*arguments)
+
+
+def _take(total: Tally, tally: Tally, options: Any, began: float) -> None:
+    total.add(tally)
+    seconds = time.monotonic() - began
+    print(
+        f"\r{total.graphs} of {options.count} graphs, {total.runs} runs, {len(total.failures)} failures, {seconds:.0f} s ",
+        end="", file=sys.stderr, flush=True,
+    )  # fmt: skip
+
+
+def report(total: Tally, options: Any) -> int:
+    """Print what was seen; 0 if all is well."""
+    names = [op.full_name for op in operators()]
+    missing = [n for n in names if n not in total.used]
+    controls = total.control / max(1, total.graphs)
+    median = statistics.median(total.sizes)
+    print(f"graphs       {total.graphs}, median {median:g} nodes, {controls:.0%} with control flow")
+    print(
+        f"runs         {total.runs} at {total.bindings} sets of inputs ({total.unfit} more did not fit)"
+    )
+    print(f"operators    {len(names) - len(missing)} of {len(names)}, and {', '.join(CONTROL)}")
+    rare = sorted((total.used.get(n, 0), n) for n in names)[:10]
+    print("rarest       " + ", ".join(f"{n} {c}" for c, n in rare))
+    reasons: dict[str, int] = {}
+    for failure in total.failures:
+        key = f"{failure.way}: {failure.reason[:60]}"
+        reasons[key] = reasons.get(key, 0) + 1
+        if reasons[key] == 1:
+            print(
+                f"\ngraph {failure.number} of seed {options.seed}: {failure.way}: {failure.reason}"
+            )
+    if total.failures:
+        smallest = min(total.failures, key=lambda f: len(f.graph.nodes))
+        graph, inputs = smallest.graph, smallest.inputs
+        if not options.no_shrink:
+            graph, inputs = Shrinker(
+                graph, inputs, lambda g, i: fails(g, i, smallest.way, smallest.number)
+            ).run()
+        print(f"\nthe smallest of {len(total.failures)}:\n")
+        print(as_test(graph, inputs, f"{smallest.way}: {smallest.reason}"))
+    enough = options.count >= 500 or not missing
+    if missing and enough:
+        print("\nmissing: " + ", ".join(missing))
+    ok = (
+        not total.failures
+        and (not missing or not enough)
+        and (controls >= 0.3 or options.count < 500)
+    )
+    print("\nok" if ok else "\nfailed")
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,220 @@
+"""One graph, every way to run it, one judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import thixo as tx
+from tests.fuzz.compare import Judged, as_arrays, disagreement
+from tests.fuzz.generate import Made
+from tests.fuzz.material import BINDINGS
+from thixo.errors import InternalError, ThixoError
+from thixo.graph import Graph, Interpreter, parse
+from thixo.graph.control import subgraphs
+from thixo.graph.text import constant_data
+from thixo.ops.samples import SIZES
+from thixo.passes import PASSES, optimize
+from thixo.runtime.executor import EXECUTORS, executor
+
+
+class Way(NamedTuple):
+    """A way to run a graph: which executor, after which passes (None: all of them)."""
+
+    executor: str
+    passes: tuple[str, ...] | None
+
+    def __str__(self) -> str:
+        return f"{self.executor}, {'all passes' if self.passes is None else ' '.join(self.passes) or 'no pass'}"
+
+    def prepare(self, graph: Graph) -> Callable[[Sequence[Any]], list[Any]]:
+        """What runs the graph."""
+        return executor(optimize(graph, only=self.passes).graph, self.executor)
+
+
+def all_ways(names: Iterable[str] | None = None) -> list[Way]:
+    """Every executor with all passes."""
+    return [Way(name, None) for name in (names or EXECUTORS)]
+
+
+def each_pass(names: Iterable[str] | None = None) -> list[Way]:
+    """Each pass alone, operator by operator."""
+    return [Way("serial", (name,)) for name in (names or PASSES)]
+
+
+class Failure(NamedTuple):
+    """A graph that a way to run it gets wrong."""
+
+    number: int
+    way: Way | None  # None: the graph itself is wrong
+    graph: Graph
+    inputs: list[np.ndarray]
+    reason: str
+
+
+class Unfit(Exception):
+    """The graph does not run on these inputs, in the reference or eagerly."""
+
+
+class Truth:
+    """What a graph's results are on some inputs."""
+
+    def __init__(self, graph: Graph, inputs: Sequence[np.ndarray], seed: int) -> None:
+        self.graph, self.inputs, self.seed = graph, list(inputs), seed
+        try:
+            tx.manual_seed(seed)
+            with np.errstate(all="ignore"):
+                self.reference = as_arrays(Interpreter(graph, "reference").run_all(*inputs))
+            tx.manual_seed(seed)
+            self.eager = as_arrays(Interpreter(graph, "eager").run_all(*self.tensors()))
+        except Exception as error:  # references say in their own words what they do not take
+            raise Unfit(str(error)) from error
+
+    def tensors(self, turned: bool = False) -> list[Any]:
+        """The inputs as tensors of their own, maybe with their axes the other way round in memory."""
+        return [
+            _turned(a) if turned else tx.from_numpy(np.array(a, order="C")) for a in self.inputs
+        ]
+
+    def judge(self, run: Callable[[Sequence[Any]], list[Any]], turned: bool = False) -> str | None:
+        """Why a way to run the graph is wrong; None if it is right."""
+        tensors = self.tensors(turned)
+        tx.manual_seed(self.seed)
+        try:
+            got = as_arrays(run(tensors))
+        except InternalError as error:
+            return f"InternalError: {error}"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        changed = [
+            i
+            for i, (t, a) in enumerate(zip(tensors, self.inputs, strict=True))
+            if not _same_bits(t, a)
+        ]
+        if changed:
+            return f"input {changed[0]} was written to"
+        return disagreement(self.graph, self.inputs, got, self.reference, self.eager, self.seed)
+
+
+def well_formed(graph: Graph) -> str | None:
+    """Why a graph is none, or is not what its text says."""
+    try:
+        graph.verify()
+        text = str(graph)
+        again = parse(text, constant_data(graph))
+        again.verify()
+        if again != graph:
+            return "the text reads back as another graph"
+        if again.copy() != graph:
+            return "a copy is another graph"
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+class Tally:
+    """What a run of the fuzzer saw."""
+
+    def __init__(self) -> None:
+        self.graphs = 0
+        self.control = 0
+        self.sizes: list[int] = []
+        self.runs = 0
+        self.unfit = 0
+        self.bindings = 0
+        self.used: dict[str, int] = {}
+        self.failures: list[Failure] = []
+
+    def add(self, other: Tally) -> None:
+        """Take in what another part of the run saw."""
+        self.graphs += other.graphs
+        self.control += other.control
+        self.sizes += other.sizes
+        self.runs += other.runs
+        self.unfit += other.unfit
+        self.bindings += other.bindings
+        self.failures += other.failures
+        for name, count in other.used.items():
+            self.used[name] = self.used.get(name, 0) + count
+
+
+def check(made: Made, ways: Sequence[Way], tally: Tally) -> Failure | None:
+    """Run a graph in some ways at several sizes; the first thing that is wrong."""
+    graph = made.graph
+    tally.graphs += 1
+    tally.control += made.has_control
+    tally.sizes.append(len(graph.nodes) + sum(len(g.nodes) for g in subgraphs(graph)))
+    for name in made.used:
+        tally.used[name] = tally.used.get(name, 0) + 1
+    problem = well_formed(graph)
+    if problem is not None:
+        return Failure(made.seed, None, graph, made.inputs(), problem)
+    prepared: list[tuple[Way, Any]] = []
+    for way in ways:
+        try:
+            prepared.append((way, way.prepare(graph)))
+        except Exception as error:
+            return Failure(made.seed, way, graph, made.inputs(), f"{type(error).__name__}: {error}")
+    layout = layout_matters(graph)
+    sets = [SIZES, *(b for b in BINDINGS if made.admits(b))]
+    for turn, sizes in enumerate(sets[:2]):
+        inputs = made.inputs(sizes)
+        try:
+            truth = Truth(graph, inputs, made.seed)
+        except Unfit:
+            tally.unfit += 1
+            continue
+        tally.bindings += 1
+        for way, run in prepared:
+            tally.runs += 1
+            problem = truth.judge(run, turned=turn == 1 and not layout)
+            if problem is not None:
+                return Failure(made.seed, way, graph, inputs, problem)
+    return None
+
+
+def fails(graph: Graph, inputs: Sequence[np.ndarray], way: Way | None, seed: int) -> str | None:
+    """Why a graph fails in one way on these inputs; None if it does not, or is no graph."""
+    if way is None:
+        return well_formed(graph)
+    if well_formed(graph) is not None:
+        return None
+    try:
+        truth = Truth(graph, inputs, seed)
+    except Unfit:
+        return None
+    try:
+        run = way.prepare(graph)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return truth.judge(run) or (None if layout_matters(graph) else truth.judge(run, turned=True))
+
+
+def layout_matters(graph: Graph) -> bool:
+    """Whether some operator looks at memory as it lies: then inputs must lie as in the example."""
+    every = (n for g in (graph, *subgraphs(graph)) for n in g.nodes)
+    return any(getattr(n.op, "layout_matters", False) for n in every)
+
+
+def operator_problems(made: Made) -> list[str]:
+    """Nodes whose eager results are not those of their operators' references."""
+    run = Judged(made.graph)
+    tx.manual_seed(made.seed)
+    try:
+        run.run(*(tx.from_numpy(np.array(a, order="C")) for a in made.inputs()))
+    except (ThixoError, ArithmeticError, ValueError):
+        return []
+    return run.problems
+
+
+def _turned(array: np.ndarray) -> Any:
+    if array.ndim < 2:
+        return tx.from_numpy(np.array(array, order="C"))
+    order = tuple(reversed(range(array.ndim)))
+    return tx.from_numpy(np.ascontiguousarray(array.transpose(order))).permute(order)
+
+
+def _same_bits(t: Any, array: np.ndarray) -> bool:
+    return np.ascontiguousarray(t.numpy()).tobytes() == np.ascontiguousarray(array).tobytes()

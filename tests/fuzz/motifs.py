@@ -1,0 +1,252 @@
+"""Small pieces that passes look for, and writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import thixo as tx
+from tests.fuzz.builder import Item, Scope
+
+floating = (tx.float32, tx.float64, tx.float16)
+
+
+def add(scope: Scope) -> None:
+    """Something that a pass may change."""
+    rng = scope.rng
+    item = scope.choose(lambda i: i.dtype is not tx.bool) or scope.choose()
+    if item is None:
+        raise ValueError("nothing to work on")
+    kind = rng.choice(list(MOTIFS))
+    MOTIFS[kind](scope, item)
+
+
+def _identity(scope: Scope, item: Item) -> None:
+    rng = scope.rng
+    ways: list[Any] = [
+        lambda t: t * 1,
+        lambda t: t - 0,
+        lambda t: t * tx.ones(tuple(t.shape), dtype=t.dtype),
+        lambda t: t - tx.zeros(tuple(t.shape), dtype=t.dtype),
+        lambda t: t.reshape(tuple(t.shape)),
+        lambda t: t.expand(tuple(t.shape)),
+        lambda t: tx.where(tx.zeros(tuple(t.shape), dtype=tx.bool), t, t),
+    ]
+    if item.dtype is not tx.bool:
+        ways += [lambda t: -(-t), lambda t: t**1]
+    if item.dtype in floating:
+        ways += [
+            lambda t: t / 1,
+            lambda t: t / tx.ones(tuple(t.shape), dtype=t.dtype),
+            lambda t: (-t).abs(),
+            lambda t: t.abs().abs(),
+            lambda t: tx.relu(tx.relu(t)),
+            lambda t: tx.maximum(t, t),
+            lambda t: tx.minimum(t, t),
+        ]
+    if item.dtype is tx.bool:
+        ways = [lambda t: tx.logical_not(tx.logical_not(t)), ways[4], ways[5]]
+    if len(item.shape) > 1:
+        ways += [
+            lambda t: t.transpose(0, 1).transpose(0, 1),
+            lambda t: t.transpose(0, -1).transpose(-1, 0),
+        ]
+        ways += [lambda t: t.reshape((t.numel(),)).reshape(tuple(t.shape))]
+    scope.apply(rng.choice(ways), item)
+
+
+def _almost(scope: Scope, item: Item) -> None:
+    """What looks like something that may be dropped and is not."""
+    rng = scope.rng
+    ways: list[Any] = [
+        lambda t: t + 0,
+        lambda t: t * 2 - t,
+        lambda t: 0 - t,
+        lambda t: (t - 1) * 1 + 1,
+    ]
+    if item.dtype in floating:
+        ways += [
+            lambda t: 1 / (t * t + 1),
+            lambda t: t * tx.full(tuple(t.shape), 1.5, dtype=t.dtype),
+        ]
+        ways += [lambda t: tx.maximum(t, -t), lambda t: (-t.abs()).abs()]
+    if len(item.shape) > 1:
+        ways += [lambda t: t.transpose(0, 1).reshape((t.numel(),))]
+    if len(item.shape) > 2:
+        ways += [lambda t: t.transpose(0, 1).transpose(1, 2)]
+    scope.apply(rng.choice(ways), item)
+
+
+def _twice(scope: Scope, item: Item) -> None:
+    """The same computed two times and put together in a way that minds the order."""
+    f = scope.rng.choice([tx.sin, tx.tanh, tx.exp, tx.sigmoid])
+    if item.dtype not in floating:
+        item = scope.typed(item, tx.float32)
+    bounded = scope.ranged(item, -2, 2)
+    (a,) = scope.apply(f, bounded, keep=False)
+    (b,) = scope.apply(f, bounded, keep=False)
+    scope.apply(lambda x, y: x - y * 0.5, a, b)
+
+
+def _chain(scope: Scope, item: Item) -> None:
+    """Pointwise operators in a row, a reduction, and the result broadcast back."""
+    rng = scope.rng
+    if item.dtype not in floating:
+        item = scope.typed(item, tx.float32)
+    item = scope.ranged(item, -2, 2)
+    for _ in range(rng.randint(2, 5)):
+        ways: list[Any] = [
+            tx.tanh,
+            tx.sin,
+            tx.relu,
+            lambda t: t * 0.5 + 1,
+            lambda t: t * t,
+            tx.sigmoid,
+            tx.neg,
+        ]
+        item = scope.one(rng.choice(ways), item)
+    other = scope.fit(item.shape, item.dtype, -2, 2)
+    if other is not None:
+        item = scope.one(rng.choice([tx.add, tx.mul, tx.sub, tx.maximum]), item, other)
+    if item.shape and rng.random() < 0.6:
+        axis = rng.choice([-1, 0])
+        ways = [
+            lambda t: t - t.mean(dim=axis, keepdim=True),
+            lambda t: tx.softmax(t, dim=axis),
+            lambda t: t / (1 + (t * t).sum(dim=(axis,), keepdim=True)),
+            lambda t: tx.nn.functional.layer_norm(t, tuple(t.shape[-1:])),
+            lambda t: tx.log_softmax(t, dim=axis),
+        ]
+        scope.apply(rng.choice(ways), item)
+    else:
+        scope.keep(item)
+
+
+def _product(scope: Scope, item: Item) -> None:
+    """A matrix product with something before and after it."""
+    rng = scope.rng
+    dtype = item.dtype if item.dtype in floating else tx.float32
+    if len(item.shape) < 2:
+        raise ValueError("no matrix")
+    x = scope.ranged(scope.typed(item, dtype), -2, 2)
+    w = scope.fit((x.shape[-1], 3), dtype, -1, 1)
+    b = scope.fit((3,), dtype, -1, 1)
+    if w is None or b is None:
+        raise ValueError("nothing fits")
+    ways: list[Any] = [
+        lambda x, w, b: tx.relu(x @ w + b),
+        lambda x, w, b: tx.tanh(x @ w) * b,
+        lambda x, w, b: tx.nn.functional.gelu(tx.nn.functional.linear(x, w.transpose(0, 1), b)),
+        lambda x, w, b: tx.softmax((x @ w) * 0.5, dim=-1) @ w.transpose(0, 1),
+        lambda x, w, b: (x * 2) @ (w + b),
+    ]
+    scope.apply(rng.choice(ways), x, w, b)
+
+
+def _convolution(scope: Scope, item: Item) -> None:
+    """A convolution, normalised by running numbers, and what follows it."""
+    dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else tx.float32
+    x = scope.fit((2, 3, 5, 4), dtype, -1, 1)
+    w = scope.fit((4, 3, 3, 3), dtype, -1, 1)
+    m = scope.fit((4,), dtype, -1, 1)
+    v = scope.fit((4,), dtype, 0.5, 2)
+    if x is None or w is None or m is None or v is None:
+        raise ValueError("nothing fits")
+    functional = tx.nn.functional
+
+    def run(x: Any, w: Any, m: Any, v: Any) -> Any:
+        y = functional.conv2d(x, w, m, padding=1)
+        y = functional.batch_norm(y, m, v, v, m, training=False)
+        return tx.relu(y)
+
+    scope.apply(run, x, w, m, v)
+
+
+def _attention(scope: Scope, item: Item) -> None:
+    """Attention written out."""
+    dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else tx.float32
+    parts = [scope.fit((2, 3, 4), dtype, -2, 2) for _ in range(3)]
+    if any(p is None for p in parts):
+        raise ValueError("nothing fits")
+    scope.apply(lambda q, k, v: tx.softmax(q @ k.transpose(-1, -2) / 2.0, dim=-1) @ v, *parts)
+
+
+def _folded(scope: Scope, item: Item) -> None:
+    """What depends on constants alone."""
+    rng = scope.rng
+    import numpy as np
+
+    a = scope.constant(
+        np.array([[rng.choice([0.5, 1.5, -2.0]) for _ in range(3)] for _ in range(2)], np.float32)
+    )
+    b = scope.constant(np.array([rng.choice([1.0, -1.0, 0.25]) for _ in range(3)], np.float32))
+    ways: list[Any] = [
+        lambda a, b: (a - b).exp().sum(dim=(0,)),
+        lambda a, b: a @ b,
+        lambda a, b: tx.where(a > b, a, b * 2),
+        lambda a, b: tx.sort(a - b, dim=1)[0],
+        lambda a, b: a.transpose(0, 1) - b.unsqueeze(1),
+    ]
+    (made,) = scope.apply(rng.choice(ways), a, b, keep=False)
+    other = scope.fit(made.shape, tx.float32, -2, 2)
+    if other is None:
+        scope.keep(made)
+    else:
+        scope.apply(lambda x, y: x - y, made, other)
+
+
+MOTIFS = {
+    "identity": _identity,
+    "almost": _almost,
+    "twice": _twice,
+    "chain": _chain,
+    "product": _product,
+    "convolution": _convolution,
+    "attention": _attention,
+    "folded": _folded,
+}
+
+
+def write(scope: Scope) -> None:
+    """An in-place operator: to an input (the graph then changes it), or to a value made here, maybe through a view."""
+    rng = scope.rng
+    target = scope.choose(lambda i: i.writable and i.dtype is not tx.bool and i.real.numel() > 0)
+    if scope.depth or target is None or rng.random() < 0.6:
+        item = scope.choose(lambda i: i.dtype is not tx.bool and i.real.numel() > 0)
+        if item is None:
+            raise ValueError("nothing to write to")
+        target = scope.one(lambda t: t.clone(), item)
+        scope.keep(target)
+    view = target
+    if target.shape and rng.random() < 0.6:
+        ways: list[Any] = [
+            lambda t: t[0],
+            lambda t: t[..., :1],
+            lambda t: t.transpose(0, -1),
+            lambda t: t[1:],
+            lambda t: t.unsqueeze(0),
+        ]
+        view = scope.one(rng.choice(ways), target)
+    other = scope.fit(view.shape, view.dtype, -2, 2) if rng.random() < 0.7 else None
+    if other is None:
+        steps: list[Any] = [
+            lambda t: t.mul_(2),
+            lambda t: t.neg_(),
+            lambda t: t.zero_(),
+            lambda t: t.add_(1),
+            lambda t: t.fill_(3),
+        ]
+        step = rng.choice(steps)
+        with_other: tuple[Item, ...] = (view,)
+    else:
+        steps = [
+            lambda t, o: t.add_(o),
+            lambda t, o: t.copy_(o),
+            lambda t, o: t.sub_(o),
+            lambda t, o: t.mul_(o),
+        ]
+        step = rng.choice(steps)
+        with_other = (view, other)
+    made = scope.apply(step, *with_other, keep=False)
+    if view is not target:
+        scope.keep(view)
+    del made
