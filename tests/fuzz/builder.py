@@ -70,13 +70,17 @@ def eagerly() -> Iterator[None]:
 class Scope:
     """One graph that grows: the outer one, or the body of a loop or branch."""
 
-    def __init__(self, rng: Random, name: str, parent: Scope | None = None) -> None:
+    def __init__(
+        self, rng: Random, name: str, parent: Scope | None = None, smooth: bool = False
+    ) -> None:
         self.rng = rng
         self.parent = parent
         self.trace = Trace(name)
         self.items: list[Item] = []
         self.sources: list[Source] = []  # of the inputs of the outer graph, in order
         self.depth = 0 if parent is None else parent.depth + 1
+        self.smooth = parent.smooth if parent is not None else smooth
+        self.float: DType = tx.float64 if self.smooth else tx.float32  # where a float is needed
         self.symbolic = parent.symbolic if parent is not None else rng.random() < 0.7
 
     @property

@@ -141,7 +141,7 @@ def _predicate(scope: Scope) -> Item:
     item = scope.choose(lambda i: len(i.shape) == 0 and i.dtype is tx.bool)
     if item is not None and scope.rng.random() < 0.5:
         return item
-    value = scope.fit((), tx.float32)
+    value = scope.fit((), scope.float)
     if value is None:
         raise ValueError("nothing to ask")
     limit = scope.rng.choice([0.0, 0.5, -0.5])
@@ -248,7 +248,7 @@ def _while(scope: Scope, growth: _Growth) -> None:
         i, limit = test.parameters[0], test.parameters[len(state)]
         verdict = test.scope.one(lambda a, b: a < b, i, limit)
         if by_value:
-            value = test.scope.shaped(test.scope.typed(test.parameters[1], tx.float32), ())
+            value = test.scope.shaped(test.scope.typed(test.parameters[1], scope.float), ())
             verdict = test.scope.one(lambda p, v: tx.logical_and(p, v < 1.5), verdict, value)
         test.outputs = [verdict]
     most = rng.choice([None, None, 2, 0])

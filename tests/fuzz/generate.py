@@ -23,6 +23,7 @@ from thixo.dtype import from_numpy_dtype
 from thixo.graph import Graph
 from thixo.graph.ir import values_in
 from thixo.graph.trace import remove_dead
+from thixo.ops.base import gradient_rules
 from thixo.ops.samples import SIZES, Sample
 
 
@@ -54,9 +55,10 @@ class Made:
 class Generator:
     """Graphs by number: the same number gives the same graph whatever was made before it."""
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, smooth: bool = False) -> None:
         self.seed = seed
-        self.table = operators()
+        self.smooth = smooth  # graphs with control flow, in float64, to differentiate
+        self.table = [op for op in operators() if not smooth or _has_slope(op)]
 
     def graphs(self, count: int, start: int = 0) -> Iterator[Made]:
         """The first graphs from a number on."""
@@ -80,23 +82,24 @@ class Generator:
         rng = Random(f"{self.seed} graph {number}")
         was = _core.set_grad_enabled(False)
         try:
-            return _Growth(rng, number, self.deck(number)).run()
+            return _Growth(rng, number, self.deck(number), self.smooth).run()
         finally:
             _core.set_grad_enabled(was)
 
 
 class _Growth:
-    def __init__(self, rng: Random, number: int, deck: Iterator[Any]) -> None:
+    def __init__(self, rng: Random, number: int, deck: Iterator[Any], smooth: bool) -> None:
         self.rng = rng
+        self.smooth = smooth
         self.number = number
         self.deck = deck
         self.used: set[str] = set()
 
     def run(self) -> Made:
         rng = self.rng
-        scope = Scope(rng, "main")
-        wanted = int(rng.lognormvariate(3.5, 0.45)) + 4
-        control = rng.random() < 0.5
+        scope = Scope(rng, "main", smooth=self.smooth)
+        wanted = int(rng.lognormvariate(3.1, 0.4)) + 4
+        control = self.smooth or rng.random() < 0.5
         with scope.trace:
             scope.input("every_size", every_size())
             scope.items.clear()
@@ -143,12 +146,16 @@ class _Growth:
         rng = self.rng
         dtypes = dtypes_of(op)
         dtype = dtypes[0] if rng.random() < 0.45 else rng.choice(dtypes)
+        if self.smooth:
+            dtype = tx.float64 if tx.float64 in op.dtypes else tx.complex128
         sizes = None if scope.symbolic and rng.random() < 0.75 else SIZES
         samples = samples_of(op, dtype, sizes)
         if not samples:
             raise ValueError("no samples")
         place = rng.randrange(len(samples))
         sample = samples[place]
+        if self.smooth and not sample.grad:
+            raise ValueError("a kink")
         arrays = iter(range(len(sample.arrays)))
         again: list[Any] = []
 
@@ -222,6 +229,16 @@ class _Growth:
         graph.outputs += rng.sample(others, min(len(others), rng.choice([0, 0, 1, 2])))
         if not graph.outputs:
             graph.outputs = values[-1:]
+
+
+# What they give is not what their slopes say, on purpose, or not the same from one call to the next.
+NO_SLOPE = {"detach", "detach_copy"}
+
+
+def _has_slope(op: Any) -> bool:
+    if op.random or op.full_name in NO_SLOPE or not {tx.float64, tx.complex128} & set(op.dtypes):
+        return False
+    return op.kind == "composite" or bool(gradient_rules(op))
 
 
 def _range(array: np.ndarray) -> tuple[Any, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import thixo as tx
 from tests.fuzz.builder import Item, Scope
 
@@ -32,7 +34,7 @@ def _identity(scope: Scope, item: Item) -> None:
         lambda t: tx.where(tx.zeros(tuple(t.shape), dtype=tx.bool), t, t),
     ]
     if item.dtype is not tx.bool:
-        ways += [lambda t: -(-t), lambda t: t**1]
+        ways += [lambda t: t.neg().neg(), lambda t: t**1]
     if item.dtype in floating:
         ways += [
             lambda t: t / 1,
@@ -80,7 +82,7 @@ def _twice(scope: Scope, item: Item) -> None:
     """The same computed two times and put together in a way that minds the order."""
     f = scope.rng.choice([tx.sin, tx.tanh, tx.exp, tx.sigmoid])
     if item.dtype not in floating:
-        item = scope.typed(item, tx.float32)
+        item = scope.typed(item, scope.float)
     bounded = scope.ranged(item, -2, 2)
     (a,) = scope.apply(f, bounded, keep=False)
     (b,) = scope.apply(f, bounded, keep=False)
@@ -91,7 +93,7 @@ def _chain(scope: Scope, item: Item) -> None:
     """Pointwise operators in a row, a reduction, and the result broadcast back."""
     rng = scope.rng
     if item.dtype not in floating:
-        item = scope.typed(item, tx.float32)
+        item = scope.typed(item, scope.float)
     item = scope.ranged(item, -2, 2)
     for _ in range(rng.randint(2, 5)):
         ways: list[Any] = [
@@ -124,7 +126,7 @@ def _chain(scope: Scope, item: Item) -> None:
 def _product(scope: Scope, item: Item) -> None:
     """A matrix product with something before and after it."""
     rng = scope.rng
-    dtype = item.dtype if item.dtype in floating else tx.float32
+    dtype = item.dtype if item.dtype in floating else scope.float
     if len(item.shape) < 2:
         raise ValueError("no matrix")
     x = scope.ranged(scope.typed(item, dtype), -2, 2)
@@ -144,7 +146,7 @@ def _product(scope: Scope, item: Item) -> None:
 
 def _convolution(scope: Scope, item: Item) -> None:
     """A convolution, normalised by running numbers, and what follows it."""
-    dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else tx.float32
+    dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else scope.float
     x = scope.fit((2, 3, 5, 4), dtype, -1, 1)
     w = scope.fit((4, 3, 3, 3), dtype, -1, 1)
     m = scope.fit((4,), dtype, -1, 1)
@@ -163,7 +165,7 @@ def _convolution(scope: Scope, item: Item) -> None:
 
 def _attention(scope: Scope, item: Item) -> None:
     """Attention written out."""
-    dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else tx.float32
+    dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else scope.float
     parts = [scope.fit((2, 3, 4), dtype, -2, 2) for _ in range(3)]
     if any(p is None for p in parts):
         raise ValueError("nothing fits")
@@ -173,12 +175,14 @@ def _attention(scope: Scope, item: Item) -> None:
 def _folded(scope: Scope, item: Item) -> None:
     """What depends on constants alone."""
     rng = scope.rng
-    import numpy as np
-
     a = scope.constant(
-        np.array([[rng.choice([0.5, 1.5, -2.0]) for _ in range(3)] for _ in range(2)], np.float32)
+        np.array(
+            [[rng.choice([0.5, 1.5, -2.0]) for _ in range(3)] for _ in range(2)], scope.float.numpy
+        )
     )
-    b = scope.constant(np.array([rng.choice([1.0, -1.0, 0.25]) for _ in range(3)], np.float32))
+    b = scope.constant(
+        np.array([rng.choice([1.0, -1.0, 0.25]) for _ in range(3)], scope.float.numpy)
+    )
     ways: list[Any] = [
         lambda a, b: (a - b).exp().sum(dim=(0,)),
         lambda a, b: a @ b,
@@ -187,14 +191,23 @@ def _folded(scope: Scope, item: Item) -> None:
         lambda a, b: a.transpose(0, 1) - b.unsqueeze(1),
     ]
     (made,) = scope.apply(rng.choice(ways), a, b, keep=False)
-    other = scope.fit(made.shape, tx.float32, -2, 2)
+    other = scope.fit(made.shape, scope.float, -2, 2)
     if other is None:
         scope.keep(made)
     else:
         scope.apply(lambda x, y: x - y, made, other)
 
 
+def _draws(scope: Scope, item: Item) -> None:
+    """Random numbers, some of which nobody reads: those after them must not change for that."""
+    if scope.smooth:
+        raise ValueError("draws have no slope")
+    scope.apply(lambda: tx.rand(3), keep=False)
+    scope.apply(lambda t: tx.rand(2, 3) * t.shape[0] if t.shape else tx.rand(3), item)
+
+
 MOTIFS = {
+    "draws": _draws,
     "identity": _identity,
     "almost": _almost,
     "twice": _twice,

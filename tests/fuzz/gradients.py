@@ -1,0 +1,236 @@
+"""Gradients of random graphs with control flow against finite differences, in float64.
+
+    python -m tests.fuzz.gradients --count 1000 --seed 0
+
+Each graph becomes one number, the sum of the sines of its results. Its gradient, the gradient of that, and its tangent, each
+along a random direction, must be the slopes of what they are gradients of. Where the slope itself depends on the step (a
+kink, a step, a pole between) nothing can be said, and the graph counts as left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import thixo as tx
+from tests.fuzz.compare import as_array
+from tests.fuzz.generate import Generator, Made
+from tests.fuzz.shrink import as_test
+from thixo.autodiff import add_gradients, tangent_graph
+from thixo.errors import ThixoError
+from thixo.graph import Graph, Interpreter
+from thixo.graph.control import subgraphs
+from thixo.graph.trace import remove_dead
+
+STEP = 1e-4
+ALLOWED = 2e-5  # relative to 1 + the slope
+
+
+class Wrong(NamedTuple):
+    """A gradient that is not the slope."""
+
+    number: int
+    what: str
+    graph: Graph
+    inputs: list[np.ndarray]
+
+
+def as_number(made: Made) -> tuple[Graph, list[int]] | None:
+    """The graph as a function with one result, and the inputs that move; None if there is nothing to differentiate."""
+    graph = made.graph.copy()
+    coarse = [
+        v
+        for g in (graph, *subgraphs(graph))
+        for v in g.values()
+        if v.type.dtype in (tx.float32, tx.float16, tx.bfloat16, tx.complex64)
+    ]
+    parts = [v for v in graph.outputs if v.type.dtype is tx.float64]
+    if coarse or not parts:
+        return None
+    total = None
+    for value in parts:
+        one = graph.call("sum", graph.call("sin", value))
+        total = one if total is None else graph.call("add", total, one)
+    graph.outputs, graph.mutations = [total], {}
+    remove_dead(graph)
+    read = {v for n in graph.nodes for v in n.inputs}
+    moved = [i for i, v in enumerate(graph.inputs) if v.type.dtype is tx.float64 and v in read]
+    return (graph, moved) if moved else None
+
+
+def check(made: Made) -> Wrong | str | None:
+    """The first gradient that is wrong; why nothing could be said; None if all is well."""
+    found = as_number(made)
+    if found is None:
+        return "nothing to differentiate"
+    graph, moved = found
+    if not any(n.op.kind == "control" for n in graph.nodes):
+        return "no control flow"
+    inputs = made.inputs()
+    rng = np.random.default_rng(made.seed)
+    ways = [np.asarray(rng.normal(size=inputs[i].shape)) for i in moved]
+    weights = [np.asarray(rng.normal(size=inputs[i].shape)) for i in moved]
+    value = lambda g: lambda given: float(run(g, given)[0])  # noqa: E731
+    try:
+        slope = slope_along(value(graph), inputs, moved, ways)
+        first = graph.copy()
+        values = [first.inputs[i] for i in moved]
+        gradients = add_gradients(first, first.outputs, values)
+        products = [
+            first.call("sum", first.call("mul", g, first.constant("v", w)))
+            if not any(map(_is_symbol, g.shape))
+            else first.call("sum", first.call("mul", g, first.input("v", g.type)))
+            for g, w in zip(gradients, weights, strict=True)
+        ]
+        total = products[0]
+        for one in products[1:]:
+            total = first.call("add", total, one)
+        first.outputs = [total, *gradients]
+        more = [w for g, w in zip(gradients, weights, strict=True) if any(map(_is_symbol, g.shape))]
+        first.verify()
+        wider = [*inputs, *more]
+        found_first = sum(
+            float((g * d).sum()) for g, d in zip(run(first, wider)[1:], ways, strict=True)
+        )
+        verdict = _compare("the gradient", made, graph, inputs, found_first, slope)
+        if verdict is not None:
+            return verdict
+        first.outputs = [total]
+        second_slope = slope_along(value(first), wider, moved, ways)
+        second = first.copy()
+        second.outputs = add_gradients(second, second.outputs, [second.inputs[i] for i in moved])
+        second.verify()
+        found_second = sum(
+            float((g * d).sum()) for g, d in zip(run(second, wider), ways, strict=True)
+        )
+        verdict = _compare("the second gradient", made, graph, inputs, found_second, second_slope)
+        if verdict is not None:
+            return verdict
+        tangent = tangent_graph(graph, [graph.inputs[i] for i in moved])
+        tangent.verify()
+        found_tangent = float(run(tangent, [*inputs, *ways])[1])
+        return _compare("the tangent", made, graph, inputs, found_tangent, slope)
+    except Unsteady as error:
+        return str(error)
+    except ThixoError as error:
+        return Wrong(made.seed, f"{type(error).__name__}: {error}", graph, inputs)
+
+
+def _is_symbol(size: Any) -> bool:
+    return not isinstance(size, int)
+
+
+def _compare(
+    what: str, made: Made, graph: Graph, inputs: list[np.ndarray], got: float, slope: float
+) -> Wrong | str | None:
+    if not np.isfinite(got):
+        return f"{what} is not finite"
+    if abs(got - slope) <= ALLOWED * (1 + abs(slope)):
+        return None
+    return Wrong(made.seed, f"{what} is {got:.9g}, the slope {slope:.9g}", graph, inputs)
+
+
+class Unsteady(Exception):
+    """There is no slope here that differences would find."""
+
+
+def run(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """A graph's outputs, eagerly."""
+    try:
+        made = Interpreter(graph).run(*(tx.from_numpy(np.array(a, order="C")) for a in inputs))
+    except ThixoError as error:
+        raise Unsteady(f"does not run: {error}") from error
+    return [as_array(t) for t in made]
+
+
+def slope_along(
+    function: Callable[[list[np.ndarray]], float],
+    inputs: list[np.ndarray],
+    moved: list[int],
+    ways: list[np.ndarray],
+) -> float:
+    """The slope of a function along a direction, if several steps agree on it."""
+
+    def at(t: float) -> float:
+        given = list(inputs)
+        for i, way in zip(moved, ways, strict=True):
+            given[i] = given[i] + t * way
+        return function(given)
+
+    def slope(h: float) -> float:
+        return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+
+    found = [slope(h) for h in (STEP, STEP / 3, STEP / 10)]
+    if not np.all(np.isfinite(found)):
+        raise Unsteady("values are not finite")
+    if max(found) - min(found) > ALLOWED / 4 * (1 + abs(found[0])):
+        raise Unsteady("the slope depends on the step")
+    if abs(found[0]) > 1e6:
+        raise Unsteady("too steep")
+    return found[1]
+
+
+def run_part(start: int, count: int, seed: int) -> tuple[int, dict[str, int], list[Wrong]]:
+    """Graphs until so many were compared: how many were left out and why, what was wrong."""
+    warnings.simplefilter("ignore")
+    generator = Generator(seed, smooth=True)
+    compared, number = 0, start
+    left_out: dict[str, int] = {}
+    wrong: list[Wrong] = []
+    while compared < count and number < start + 20 * count:
+        found = check(generator.make(number))
+        number += 1
+        if isinstance(found, str):
+            reason = found.split(":")[0]
+            left_out[reason] = left_out.get(reason, 0) + 1
+            continue
+        compared += 1
+        if found is not None:
+            wrong.append(found)
+    return compared, left_out, wrong
+
+
+def _part(arguments: Any) -> Any:
+    return run_part(*arguments)
+
+
+def main() -> int:
+    """Run it; 0 if nothing was found."""
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz.gradients")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=2)
+    options = parser.parse_args()
+    began = time.monotonic()
+    parts = [(1000 * i, min(20, options.count - n), options.seed) for i, n in enumerate(range(0, options.count, 20))]  # fmt: skip
+    compared, left_out, wrong = 0, {}, []
+    with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
+        for count, reasons, found in pool.imap_unordered(_part, parts):
+            compared += count
+            wrong += found
+            for reason, n in reasons.items():
+                left_out[reason] = left_out.get(reason, 0) + n
+            seconds = time.monotonic() - began
+            print(f"\r{compared} of {options.count} graphs, {len(wrong)} wrong, {seconds:.0f} s ", end="", file=sys.stderr, flush=True)  # fmt: skip
+    print(file=sys.stderr)
+    print(f"{compared} graphs with control flow: first and second gradients and tangents")
+    for reason, n in sorted(left_out.items(), key=lambda kv: -kv[1])[:8]:
+        print(f"  left out {n:5}  {reason[:90]}")
+    for one in wrong:
+        print(f"graph {one.number} of seed {options.seed}: {one.what}")
+    if wrong:
+        smallest = min(wrong, key=lambda w: len(w.graph.nodes))
+        print(as_test(smallest.graph, smallest.inputs, smallest.what))
+    print("failed" if wrong else "ok")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
