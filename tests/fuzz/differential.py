@@ -31,7 +31,9 @@ class Way(NamedTuple):
 
     def prepare(self, graph: Graph) -> Callable[[Sequence[Any]], list[Any]]:
         """What runs the graph."""
-        return executor(optimize(graph, only=self.passes).graph, self.executor)
+        # A poisoned arena shows a step that reads what nothing wrote.
+        options = {"poisoned": True} if self.executor == "sunk" else {}
+        return executor(optimize(graph, only=self.passes).graph, self.executor, **options)
 
 
 def all_ways(names: Iterable[str] | None = None) -> list[Way]:
