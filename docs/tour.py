@@ -274,6 +274,8 @@ better = tx.passes.optimize(both)
 assert better.counts["simplify"] >= 1
 _, gradient = tx.graph.Interpreter(better.graph).run(tx.zeros(4))
 assert gradient.tolist() == [1.0, 1.0, 1.0, 1.0]
+tangents = tx.autodiff.tangent_graph(total)  # forward mode: how the result moves where x moves so
+assert tx.graph.Interpreter(tangents).run(tx.zeros(4), tx.ones(4))[1].item() == 4.0
 print(tx.graph.python_text(better.graph))
 
 # schedule/ knows before a run in which order nodes will run, how many bytes each needs and how many at most.

@@ -240,6 +240,42 @@ def test_a_long_loop_keeps_few_states():
     assert max(k for k in kept if k < 64) == 16
 
 
+def peak_of(graph: Graph, *inputs) -> int:
+    """Bytes that a run holds beyond its inputs, by the allocator's own count."""
+    given = [tx.from_numpy(np.asarray(x)) for x in inputs]
+    run = Interpreter(graph)
+    before = tx._core.memory_stats()["in_use"]
+    tx._core.memory_reset_peak()
+    run.run(*given)
+    return tx._core.memory_stats()["peak"] - before
+
+
+def test_a_long_loop_fits_in_250_states():
+    # 2,000 turns here; `python -m tests.fuzz.gradients` goes through 10,000.
+    state = draw(4096)
+    both = gradient_graph(parse(WHILE))
+    assert peak_of(both, state, draw(4096) * 0.1, np.array(2000)) < 220 * state.nbytes
+
+
+@pytest.mark.parametrize(("turns", "most"), [(16, 60), (64, 160), (None, 2000)])
+def test_how_many_turns_are_kept_is_the_caller_s_to_say(turns, most):
+    state, weights = draw(512), draw(512) * 0.1
+    both = gradient_graph(parse(WHILE), kept_turns=turns)
+    states = peak_of(both, state, weights, np.array(400)) / state.nbytes
+    assert states < most
+    if turns is None:
+        assert states > 800  # two values a turn
+    given = [tx.from_numpy(np.asarray(x)) for x in (state, weights, 400)]
+    found = Interpreter(both).run(*given)[1]
+    wanted = Interpreter(gradient_graph(parse(WHILE))).run(*given)[1]
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-12)
+
+
+def test_a_budget_that_is_none_is_refused():
+    with pytest.raises(ArgumentError, match="kept_turns must be"):
+        gradient_graph(parse(WHILE), kept_turns=1)
+
+
 def test_a_value_that_nothing_depends_on_gets_zeros():
     graph = parse("graph f(x: f32[3], y: f32[2]) {\n  s: f32[] = sum(x)\n  return s\n}")
     _, by_x, by_y = Interpreter(gradient_graph(graph)).run(tx.ones(3), tx.ones(2))

@@ -254,9 +254,7 @@ class _Loop:
         self.moved = sorted(moved)
         self.given = sorted({*self.given, *(i for i in self.moved if i < self.n)})
         starts = (0, self.n, self.n + self.m, len(given))
-        self.parts = [
-            [i for i in self.moved if a <= i < b] for a, b in itertools.pairwise(starts)
-        ]
+        self.parts = [[i for i in self.moved if a <= i < b] for a, b in itertools.pairwise(starts)]
         self.starts = starts
 
     def _group(self, which: int) -> list[Value]:

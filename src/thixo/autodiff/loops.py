@@ -3,7 +3,8 @@
 A scan is differentiated by its body: what the way back needs of each turn is stacked, and a scan from the other end goes
 through it. A while loop is the same with a length that the data decide. So that a long one does not keep every turn, it is
 cut before: its first turns are kept, the rest runs in segments of segments. Of a segment only the state at its start
-is kept, and the way back runs it once more: 10,000 turns keep about a hundred states.
+is kept, and the way back runs it once more: 10,000 turns keep about a hundred states. How many turns may be kept is the
+caller's to say (`kept_turns`).
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ from thixo.symbolic import Dim, Size
 if TYPE_CHECKING:
     from thixo.autodiff.reverse import Reverse
 
-FIRST_TURNS = 64  # of a while loop, which are kept
-SEGMENT = 16  # turns, or segments, in one of the next level
+KEPT_TURNS = 128  # about so many turns a while loop keeps on its way, where nobody says otherwise
 
 
 def scan_rule(reverse: Reverse, node: Node) -> None:
@@ -204,12 +204,16 @@ def _computing_again(halves: Halves, body: Graph) -> Halves:
 # ---- long loops in segments
 
 
-def cut_long_loops(graph: Graph, nodes: list[Node]) -> None:
-    """Cut while loops that may run for long into first turns and segments of the rest; in place."""
+def cut_long_loops(graph: Graph, nodes: list[Node], turns: int) -> None:
+    """Cut while loops that may run for long into first turns and segments of the rest; in place.
+
+    Half of the turns that may be kept are the first ones, so that a short loop pays nothing; the rest is for segments of
+    segments, an eighth of the turns each; where that is little, they are nested once more.
+    """
     cut: list[Node] = []
     for node in graph.nodes:
         if node.op is WHILE_LOOP and node in nodes:
-            cut += _cut(graph, node)
+            cut += _cut(graph, node, turns)
         else:
             cut.append(node)
     graph.nodes = cut
@@ -220,26 +224,29 @@ def can_be_cut(node: Node) -> bool:
     return node.op is WHILE_LOOP and node.args[4] is None and len(node.outputs) == len(node.args[2])
 
 
-def _cut(graph: Graph, node: Node) -> list[Node]:
+def _cut(graph: Graph, node: Node, turns: int) -> list[Node]:
     test, body, state, captured, _ = node.args
     names = [v.name for v in node.outputs]
     first = [
         Value(graph.fresh_name(name), v.type) for name, v in zip(names, node.outputs, strict=True)
     ]
-    start = Node(WHILE_LOOP, (test, body, state, captured, FIRST_TURNS), first, node.source)
-    segments = _segment(test, _segment(test, body))
+    start = Node(WHILE_LOOP, (test, body, state, captured, max(1, turns // 2)), first, node.source)
+    length = max(4, turns // 8)
+    segments = body
+    for _ in range(2 if length >= 8 else 3):
+        segments = _segment(test, segments, length)
     node.args = (test, segments, first, captured, None)
     return [start, node]
 
 
-def _segment(test: Graph, body: Graph) -> Graph:
+def _segment(test: Graph, body: Graph, length: int) -> Graph:
     """Some turns of a loop as one graph."""
     made = Graph(f"{body.name}_segment")
     inputs = [made.input(v.name, v.type) for v in body.inputs]
     n = len(body.outputs)
     node = made.add(
         WHILE_LOOP,
-        (test, body, inputs[:n], inputs[n:], SEGMENT),
+        (test, body, inputs[:n], inputs[n:], length),
         [v.type for v in inputs[:n]],
         [v.name for v in body.outputs],
     )

@@ -23,7 +23,9 @@ class Halves(NamedTuple):
     wanted: tuple[int, ...]
 
 
-def differentiate(graph: Graph, wanted: Sequence[int], given: Sequence[int]) -> Halves:
+def differentiate(
+    graph: Graph, wanted: Sequence[int], given: Sequence[int], kept_turns: int | None
+) -> Halves:
     """Both directions, for gradients by the inputs at `wanted` where the outputs at `given` have some."""
     from thixo.autodiff.reverse import Reverse
 
@@ -31,7 +33,7 @@ def differentiate(graph: Graph, wanted: Sequence[int], given: Sequence[int]) -> 
     inputs = list(joint.inputs)
     outputs = list(joint.outputs)
     seeds = [joint.input(f"g_{outputs[i].name}", outputs[i].type) for i in given]
-    pass_back = Reverse(joint, [inputs[i] for i in wanted])
+    pass_back = Reverse(joint, [inputs[i] for i in wanted], kept_turns)
     gradients = pass_back.run([outputs[i] for i in given], seeds)
     count = pass_back.forward_nodes
     first, second = joint.nodes[:count], joint.nodes[count:]

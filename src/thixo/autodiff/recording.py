@@ -24,7 +24,7 @@ def both_halves(
     if found is None:
         found = reverse.known[key] = (
             graph,
-            differentiate(graph, wanted, given),
+            differentiate(graph, wanted, given, reverse.kept_turns),
         )  # keeps the graph alive
     return found[1]
 

@@ -10,19 +10,22 @@ from typing import Any
 
 from thixo import _core
 from thixo.autodiff.control import CONTROL_RULES
-from thixo.autodiff.loops import can_be_cut, cut_long_loops
+from thixo.autodiff.loops import KEPT_TURNS, can_be_cut, cut_long_loops
 from thixo.dtype import DType
-from thixo.errors import AutogradError, ThixoError
+from thixo.errors import ArgumentError, AutogradError, ThixoError
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.trace import Trace, make_symbolic, match
 from thixo.ops import public as tx
 from thixo.ops.base import Spec, gradient_rules
 
 
-def gradient_graph(graph: Graph, wrt: Sequence[Value] | None = None) -> Graph:
+def gradient_graph(
+    graph: Graph, wrt: Sequence[Value] | None = None, *, kept_turns: int | None = KEPT_TURNS
+) -> Graph:
     """A graph that returns the gradients of a graph's first output after its outputs.
 
-    `wrt` are the values to differentiate by; by default all inputs that can have a gradient.
+    `wrt` are the values to differentiate by; by default all inputs that can have a gradient. `kept_turns` is a budget of
+    memory: about so many turns of a while loop are kept for the way back, the others are computed once more; None keeps all.
 
     >>> graph = tx.graph.parse("graph f(x: f32[n]) {\\n  y: f32[] = sum(x)\\n  return y\\n}")
     >>> both = gradient_graph(graph)
@@ -39,7 +42,7 @@ def gradient_graph(graph: Graph, wrt: Sequence[Value] | None = None) -> Graph:
         old = {v: i for i, v in enumerate(graph.values())}
         new = list(made.values())
         chosen = [new[old[v]] for v in wrt]
-    found = add_gradients(made, made.outputs[:1], chosen)
+    found = add_gradients(made, made.outputs[:1], chosen, kept_turns=kept_turns)
     made.outputs.extend(found)
     return made
 
@@ -49,10 +52,12 @@ def add_gradients(
     outputs: Sequence[Value],
     wrt: Sequence[Value],
     seeds: Sequence[Value | None] | None = None,
+    *,
+    kept_turns: int | None = KEPT_TURNS,
 ) -> list[Value]:
     """Append the nodes of the gradients of `outputs`, weighted by `seeds` (ones), by each of `wrt`.
 
-    A value that the outputs do not depend on gets zeros.
+    A value that the outputs do not depend on gets zeros. `kept_turns`: see `gradient_graph`.
 
     >>> graph = tx.graph.parse("graph f(x: f32[]) {\\n  y: f32[] = exp(x)\\n  return y\\n}")
     >>> add_gradients(graph, graph.outputs, graph.inputs)
@@ -65,14 +70,21 @@ def add_gradients(
             raise AutogradError(
                 f"gradients: {value} has no gradient; only floating and complex values have"
             )
-    return Reverse(graph, wrt).run(outputs, seeds)
+    if kept_turns is not None and (not isinstance(kept_turns, int) or kept_turns < 2):
+        raise ArgumentError(
+            f"gradients: kept_turns must be a number of turns, 2 or more, or None; got {kept_turns!r}"
+        )
+    return Reverse(graph, wrt, kept_turns).run(outputs, seeds)
 
 
 class Reverse:
     """One pass over one graph."""
 
-    def __init__(self, graph: Graph, wrt: Iterable[Value]) -> None:
+    def __init__(
+        self, graph: Graph, wrt: Iterable[Value], kept_turns: int | None = KEPT_TURNS
+    ) -> None:
         self.graph = graph
+        self.kept_turns = kept_turns
         self.wrt = list(wrt)
         self.trace = Trace(graph=graph)
         self.gradients: dict[Value, Any] = {}  # symbolic tensors
@@ -98,13 +110,15 @@ class Reverse:
             _core.set_grad_enabled(was_enabled)
 
     def _cut_loops(self) -> None:
+        if self.kept_turns is None:
+            return
         long = [
             node
             for node in self.graph.nodes
             if can_be_cut(node) and any(v in self.active for v in node.outputs)
         ]
         if long:
-            cut_long_loops(self.graph, long)
+            cut_long_loops(self.graph, long, self.kept_turns)
             self.active = self._depending()
             self.trace.own([v for node in self.graph.nodes for v in node.outputs])
 

@@ -200,7 +200,15 @@ class _Machine:
     def stack(self, rows: list[list[Any]], state: int) -> list[Any]:
         """One result for each column, along a new first axis; they follow the state among the results."""
         if rows:
-            return [self._backend.stack(list(column)) for column in zip(*rows, strict=True)]
+            columns = [list(column) for column in zip(*rows, strict=True)]
+            rows.clear()
+            made = []
+            for (
+                column
+            ) in columns:  # what is stacked is let go before the next: a loop may keep much
+                made.append(self._backend.stack(column))
+                column.clear()
+            return made
         types = [v.type for v in self._node.outputs[state:]]
         shapes = [
             [0, *(s.evaluate(self._sizes) if isinstance(s, Dim) else s for s in t.shape[1:])]
