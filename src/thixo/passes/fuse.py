@@ -145,8 +145,16 @@ class Bodies:
     def __init__(self) -> None:
         self._known: dict[str, Graph | None] = {}
         self._kinds: dict[Any, str | None] = {}
+        self._costs: dict[str, int] = {}
 
     # ---- single nodes
+
+    def cost(self, node: Node) -> int:
+        """Instructions for each place, roughly: functions are many."""
+        kind = self.kind(node)
+        if kind in ("view", "fill"):
+            return 0
+        return self._costs.get(node.op.full_name, 100)
 
     def kind(self, node: Node) -> str | None:
         """What a node is to a kernel: pointwise, rows, view, fill; None where it is no part of one."""
@@ -182,7 +190,8 @@ class Bodies:
             graph = Graph("one")
             graph.nodes = [Node(op, args, node.outputs)]
             graph.outputs = list(node.outputs)
-            self.fused(graph, Grouping(graph, self), [0])
+            made = self.fused(graph, Grouping(graph, self), [0])
+            self._costs[op.full_name] = _cost(made.args[0])
         except (NotLowered, Unfit):
             return None
         return "rows" if rows else "pointwise"
@@ -242,6 +251,15 @@ class Bodies:
         if found is None:
             raise Unfit(key)
         return found
+
+
+def _cost(body: Graph) -> int:
+    from thixo.codegen.group import lower_group
+    from thixo.codegen.instructions import FUNCTIONS
+
+    slow = {"div": 8, "sqrt": 8, "rem": 30, "const": 0, "load": 0, "store": 0}
+    instructions = lower_group(body).kernel.body
+    return sum(25 if one.op in FUNCTIONS else slow.get(one.op, 1) for one in instructions)
 
 
 def _kind_key(a: Any) -> Any:

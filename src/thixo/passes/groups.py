@@ -18,7 +18,7 @@ from thixo.symbolic import Dim, Size
 MOST_NODES = 64
 MOST_OPERANDS = 15
 MOST_WALKS = 8  # along a row
-CHEAP = 6  # nodes that may be computed again for each place of a larger space
+CHEAP = 3  # instructions that may be done again for each place of a larger space
 SEARCH = 300  # units that may have to move so that two can be one
 SMALL = 16384  # elements: so few are worth no second kernel
 
@@ -168,7 +168,7 @@ class Grouping:
 
     def _is_prologue(self, g: Grouped, others: Iterable[int]) -> bool:
         """Whether a group of fewer places may be computed again for each place of a larger space."""
-        if len(g.space) and len(g.members) > CHEAP:
+        if g.space and sum(self.kinds.cost(self.nodes[m]) for m in g.members) > CHEAP:
             return False
         members = {*g.members, *others}
         return all(
