@@ -214,7 +214,7 @@ class Bodies:
         inside = set(members)
         chosen = _with_free(grouping, members)
         inputs: list[Value] = []
-        for m in chosen:
+        for m in sorted(chosen):
             for v in grouping.inputs[m]:
                 outside = grouping.makers.get(v, -1) not in chosen
                 if outside and v not in inputs and not _is_number(graph, v):
