@@ -64,7 +64,9 @@ def simplify(graph: Graph, firings: list[Firing]) -> int:
     return in_all_graphs(graph, lambda one: rewrite(one, RULES, firings))
 
 
-FOLDED_ELEMENTS = 4096  # larger results would make the graph larger than the work they save
+FOLDED_ELEMENTS = (
+    4096  # results larger than this, and than what they come from, would make the graph larger
+)
 
 
 @graph_pass("fold")
@@ -85,7 +87,8 @@ def fold_constants(graph: Graph, firings: list[Firing]) -> int:
             if not all(isinstance(one.constants.get(v), np.ndarray) for v in inputs):
                 return None
             elements = [int(np.prod([int(n) for n in v.type.shape])) for v in node.outputs if not any(sizes_in(list(v.type.shape)))]  # fmt: skip
-            if len(elements) < len(node.outputs) or sum(elements) > FOLDED_ELEMENTS:
+            given = max(one.constants[v].size for v in inputs)
+            if len(elements) < len(node.outputs) or sum(elements) > max(FOLDED_ELEMENTS, given):
                 return None
             tensors = {v: backend.input(one.constants[v], v) for v in inputs}
             try:

@@ -467,7 +467,7 @@ def constant(data: Any, name: str = "c", dtype: Any = None) -> Any:
     if getattr(data, "_value", None) is not None:
         data = _computed(declaration, data)
     with untraced():
-        copy = _concrete(data, dtype).detach().clone()
+        copy = _concrete(data, dtype).detach().clone().numpy()  # an array: nobody can change it
     value = declaration.graph.constant(name, copy)
     declaration.own([value])
     return make_symbolic(value)
