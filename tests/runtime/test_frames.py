@@ -108,7 +108,7 @@ class Programs:
 
 
 @given(st.integers(0, 10**6), st.booleans(), st.integers(1, 3))
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_same_values_as_operator_by_operator(seed, draws, threads):
     graph = Programs(seed, draws).graph(3)
     graph.verify()

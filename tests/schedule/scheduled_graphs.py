@@ -77,7 +77,7 @@ def random_graph(seed: int, size: int, control: bool = True) -> Graph:
 
     while len(graph.nodes) < size:
         x = pick.choice(values[-12:])
-        alike = [v for v in values if v.type == x.type]
+        alike = [v for v in values[-40:] if v.type == x.type]
         kind = pick.randrange(14 if control else 11)
         if kind <= 2:
             add(pick.choice(["exp", "tanh", "neg", "sigmoid"]), x)
@@ -90,7 +90,9 @@ def random_graph(seed: int, size: int, control: bool = True) -> Graph:
         elif kind == 8 and x.ndim:
             add("sum", x, (0,), bool(pick.randrange(2)))
         elif kind == 9 and x.ndim == 2:
-            matching = [v for v in values if v.ndim == 2 and str(v.shape[0]) == str(x.shape[1])]
+            matching = [
+                v for v in values[-40:] if v.ndim == 2 and str(v.shape[0]) == str(x.shape[1])
+            ]
             if matching:
                 add("matmul", x, pick.choice(matching))
         elif kind == 10:
@@ -103,7 +105,7 @@ def random_graph(seed: int, size: int, control: bool = True) -> Graph:
         elif kind == 12 and x.ndim == 2 and _symbolic(x):
             flow(pick.choice([COND]), flag, inner["left"], inner["right"], [x])
         elif kind == 13 and x.ndim == 2 and _symbolic(x):
-            state = [v for v in values if v.ndim == 1 and str(v.shape[0]) == str(x.shape[1])]
+            state = [v for v in values[-40:] if v.ndim == 1 and str(v.shape[0]) == str(x.shape[1])]
             if state:
                 flow(SCAN, inner["row"], [pick.choice(state)], [x], [], x.shape[0], False)
             else:

@@ -27,7 +27,7 @@ def graph_of(text):
 
 
 @given(seeds, st.integers(1, 60))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_orders_are_valid(seed, size):
     graph = random_graph(seed, size)
     graph.verify()
@@ -43,7 +43,7 @@ def test_orders_are_valid(seed, size):
 
 
 @given(seeds, st.integers(1, 60))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_the_peak_is_not_above_that_of_the_given_order(seed, size):
     found = schedule(random_graph(seed, size))
     given_order = share(found._flow, list(range(len(found.order))))
@@ -68,7 +68,7 @@ def memory_in_use(plan):
 
 
 @given(seeds, st.integers(1, 70))
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_nothing_is_written_where_something_is_still_needed(seed, size):
     graph = random_graph(seed, size)
     plan = schedule(graph).bind(SIZES)
@@ -99,7 +99,7 @@ def test_nothing_is_written_where_something_is_still_needed(seed, size):
 
 
 @given(seeds, st.integers(1, 70))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_an_independent_simulation_has_the_same_peak(seed, size):
     plan = schedule(random_graph(seed, size)).bind(SIZES)
     one = plan.schedule
@@ -117,7 +117,7 @@ def test_an_independent_simulation_has_the_same_peak(seed, size):
 
 
 @given(seeds, st.integers(1, 40))
-@settings(max_examples=30)
+@settings(max_examples=25)
 def test_with_its_conflicts_any_order_is_safe(seed, size):
     import random
 
