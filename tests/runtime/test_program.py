@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import weakref
 
 import numpy as np
@@ -391,3 +392,37 @@ def test_memory_of_many_branches_is_used_again():
     run = executor(graph, "ready")
     run([tx.ones(16)])
     assert run.programs[0].arena_bytes <= 100 * 2 * 64
+
+
+def test_an_endless_loop_can_be_interrupted():
+    graph = parse("""
+    graph more(x: f32[n]) {
+      first: f32[] = select(x, 0, 0)
+      p: bool[] = lt(first, 2.0)
+      return p
+    }
+
+    graph body(x: f32[n]) {
+      y: f32[n] = mul(x, 1.0)
+      return y
+    }
+
+    graph main(x: f32[n]) {
+      y: f32[n] = while_loop(test=more, body=body, state=[x], captured=[])
+      return y
+    }""")
+
+    def stop(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, stop)
+    try:
+        for name in NATIVE:
+            run = executor(graph, name)
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
+            with pytest.raises(KeyboardInterrupt):
+                run([tx.ones(3)])
+            assert run([tx.full((3,), 5.0)])[0].tolist() == [5, 5, 5]
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -34,7 +34,9 @@ from thixo.symbolic import Dim
 ALIGNMENT = 64
 # A rough machine, to tell long steps from short ones.
 _BYTES_A_SECOND = 8e9
+_FLOPS_A_SECOND = 4e10
 _STEP_SECONDS = 2e-7
+_PRODUCTS = ("matmul", "nn.functional.linear")
 
 Run = Callable[[Graph, Sequence[Any]], list[Any]]  # of a graph inside of a node, on tensors
 
@@ -258,13 +260,17 @@ class Binding(ControlFlow):
         )
 
     def _seconds(self, node: Node) -> float:
-        """How long a node may take: from the bytes that it moves."""
+        """How long a node may take: from the bytes that it moves, and what a product computes."""
         count = sum(
             math.prod(self._shape(v)) * v.type.dtype.itemsize
             for v in (*values_in(node.args), *node.outputs)
             if v not in self.dynamic
         )
-        return count / _BYTES_A_SECOND + _STEP_SECONDS
+        seconds = count / _BYTES_A_SECOND + _STEP_SECONDS
+        if node.op.full_name in _PRODUCTS:
+            inner = self._shape(node.args[0])[-1]
+            seconds += 2 * inner * math.prod(self._shape(node.outputs[0])) / _FLOPS_A_SECOND
+        return seconds
 
     def _copy(self, to: Any, source: Any) -> None:
         seconds = 2 * math.prod(to.shape) * to.dtype.itemsize / _BYTES_A_SECOND
