@@ -155,9 +155,9 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
   });
   if (!good) return false;
   const int64_t total = rows * n, grain = std::max<int64_t>(1, kMoveGrain / block);
-  constexpr int64_t kNear = 1 << 19;  // bytes that are in a near cache anyway
+  constexpr int64_t kNear = 1 << 21;  // bytes that are in a near cache anyway
   const int64_t span = places.axes == 1 && places.stride[0] > 0 ? places.size[0] * places.stride[0] : 0;
-  const bool dense = block == item && span / 64 <= 2 * n && rows * span > kNear;
+  const bool dense = block == item && span / 64 * 2 <= n && rows * span > kNear;
   parallel_evenly(total, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t row = i / n, first = i % n, some = std::min(end - i, n - first);
