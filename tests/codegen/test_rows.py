@@ -363,3 +363,24 @@ def test_norms_of_images_match_their_parts():
     shape = (1, 5, 1, 1)
     expected = (x - mean) / np.sqrt(var + 1e-5) * w.reshape(shape) + b.reshape(shape)
     np.testing.assert_allclose(y.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_types_follow_arguments_that_change():
+    """The rule of an operator is not asked again for arguments that it has seen: shapes, axes, dtypes count."""
+    standardize = tx.nn.functional.standardize
+    for _ in range(2):
+        for n in range(2, 14):  # more than are remembered
+            for dtype in (tx.float32, tx.float64):
+                x = tx.arange(float(3 * n)).reshape(n, 3).to(dtype)
+                for dim, shape in (
+                    ((0,), (1, 3)),
+                    ((1,), (n, 1)),
+                    ((0, 1), (1, 1)),
+                    ((-1,), (n, 1)),
+                ):
+                    y, mean, _ = standardize(x, dim, 0.0)
+                    assert (y.shape, mean.shape, mean.dtype) == (x.shape, shape, dtype)
+                    expected = x.numpy().mean(axis=dim, keepdims=True)
+                    np.testing.assert_allclose(mean.numpy(), expected, rtol=1e-6)
+        with pytest.raises(IndexError, match="out of range"):
+            standardize(tx.ones(2, 3), (2,), 0.0)

@@ -134,8 +134,13 @@ Results evaluate_generic(const Operator& op, PyObject* const* slots) {
   if (op.native && op.native(op, slots, out)) return out;
   if (op.rows && evaluate_rows(op, slots, nullptr, out)) return out;
   size_t n = op.params.size();
-  Object specs = Object::own(call_python(op.infer.get(), slots, n));
-  check_sizes(op, specs.get());
+  std::string key;
+  Object specs = op.rows ? remembered_rule(op, slots, key) : Object();
+  if (!specs) {
+    specs = Object::own(call_python(op.infer.get(), slots, n));
+    check_sizes(op, specs.get());
+    if (op.rows) remember_rule(op, std::move(key), specs.get());
+  }
   if (op.rows && evaluate_rows(op, slots, specs.get(), out)) return out;
   std::vector<Object> keep(n);
   PyObject* args[kMaxParams + 2];

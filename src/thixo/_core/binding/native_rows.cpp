@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <utility>
 
 #include "../core/rows.h"
 #include "program.h"
@@ -34,7 +35,16 @@ Object runtime(const char* name) {
 // How the result's type follows from the input's, where that is simple enough to be known here.
 enum class RowType : uint8_t { Asked, Same, Float, Sum, Truth, Index };
 
+// What an operator's rule said of its results, for arguments that were here lately: the same shapes, dtypes and numbers.
+struct RowAnswer {
+  std::string key;
+  Object specs;
+};
+
 struct RowTable {
+  static constexpr int kAnswers = 8;
+  RowAnswer answers[kAnswers];
+  int next_answer = 0;
   std::vector<int> params, fixed;
   int dim = -1, dtype = -1, keepdim = -1, positions = -1, ignored = -1;
   RowType type = RowType::Asked;
@@ -380,7 +390,67 @@ bool simple_type(const Call& call, DType& dtype) {
   }
 }
 
+// The arguments as far as a rule sees them; empty where there is one that is not read here.
+std::string rule_key(const Operator& op, PyObject* const* slots) {
+  std::string key;
+  const auto add = [&](char kind, const void* data, size_t bytes) {
+    key += kind;
+    key.append(static_cast<const char*>(data), bytes);
+  };
+  const auto add_int = [&](PyObject* o) {
+    if (!PyLong_CheckExact(o)) return false;
+    int overflow = 0;
+    const int64_t value = PyLong_AsLongLongAndOverflow(o, &overflow);
+    add('i', &value, sizeof(value));
+    return !overflow;
+  };
+  bool first = true;
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    PyObject* o = slots[i];
+    bool read = true;
+    if (is_tensor(o)) {
+      const Tensor& t = *tensor_of(o);
+      // The rule for whole numbers may ask for the default dtype.
+      read = !t.symbolic() && (!first || is_differentiable(t.dtype));
+      first = false;
+      const int about[2] = {code(t.dtype), t.ndim()};
+      add('t', about, sizeof(about));
+      key.append(reinterpret_cast<const char*>(t.sizes.data()), size_t(t.ndim()) * sizeof(int64_t));
+    } else if (o == Py_None || o == Py_True || o == Py_False) {
+      key += o == Py_None ? '-' : o == Py_True ? '+' : '!';
+    } else if (PyFloat_CheckExact(o)) {
+      const double value = PyFloat_AS_DOUBLE(o);
+      add('f', &value, sizeof(value));
+    } else if (PyTuple_CheckExact(o)) {
+      const int64_t count = PyTuple_GET_SIZE(o);
+      add('(', &count, sizeof(count));
+      for (Py_ssize_t k = 0; read && k < count; ++k) read = add_int(PyTuple_GET_ITEM(o, k));
+    } else {
+      read = add_int(o);
+    }
+    if (!read) return {};
+  }
+  return key;
+}
+
 }  // namespace
+
+Object remembered_rule(const Operator& op, PyObject* const* slots, std::string& key) {
+  const RowTable& table = table_of(op);
+  key = rule_key(op, slots);
+  if (!key.empty())
+    for (const RowAnswer& answer : table.answers)
+      if (answer.key == key) return answer.specs;
+  return {};
+}
+
+void remember_rule(const Operator& op, std::string key, PyObject* specs) {
+  if (key.empty() || !PyTuple_Check(specs)) return;  // a Spec is one too; a list could be changed
+  RowTable& table = table_of(op);
+  RowAnswer& answer = table.answers[table.next_answer];
+  table.next_answer = (table.next_answer + 1) % RowTable::kAnswers;
+  RowAnswer old = std::exchange(answer, {std::move(key), Object::borrow(specs)});
+}
 
 // `specs`: what the operator's rule says of its results; null before it is asked. False where there is no kernel for
 // these arguments.

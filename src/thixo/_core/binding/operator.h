@@ -135,6 +135,10 @@ Ref<Tensor> call_operator(const char* full_name, std::initializer_list<PyObject*
 Results evaluate(const Operator& op, OpKind kind, PyObject* const* slots);
 Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* into);
 Results evaluate_generic(const Operator& op, PyObject* const* slots);
+// What the rule of an operator of rows said of such arguments lately; null if it was not asked, or cannot be remembered (then
+// the key is empty).
+Object remembered_rule(const Operator& op, PyObject* const* slots, std::string& key);
+void remember_rule(const Operator& op, std::string key, PyObject* specs);
 bool evaluate_rows(const Operator& op, PyObject* const* slots, PyObject* specs, Results& out);
 Results evaluate_view(const Operator& op, PyObject* const* slots);
 void check_arguments(const Operator& op, PyObject* const* slots);
