@@ -393,18 +393,23 @@ void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_
   }
 }
 
-bool places_pay(const Places& p) {
-  if (p.rows < 2) return false;  // a weighted sum of rows
-  // Padding and strides far beyond the image: a copy of it all would be mostly zeros.
-  if (p.image.elements() > 8 * p.image.channels * p.image.plane() + (1 << 20)) return false;
-  const double lanes = double(p.kernels->lanes), weights = double(p.groups * p.rows) * double(p.image.channels * p.taps);
+double planes_cycles(const Places& p) {
+  const double lanes = double(p.kernels->lanes);
   double ideal = 0;
   for (const PlacePhase& f : p.phases)
     ideal += 0.5 * double(p.batch * f.count[0] * f.count[1] * f.count[2]) / lanes * double(p.groups * p.rows) * double(p.image.channels) * double(f.taps.size());
   // Strided results are put into their places one by one there.
   ideal += (p.phases.size() > 1 ? 1.2 : 0.1) * double(p.batch * p.groups * p.rows) * double(p.out[0] * p.out[1] * p.out[2]);
-  // The other way throws places away or gathers them, and reads a weight that is far away element by element.
-  return p.cycles + weights * (weights > 1 << 18 ? 0.6 : 0.35) < 1.18 * ideal;
+  return 1.18 * ideal;  // places are thrown away, or gathered
+}
+
+bool places_pay(const Places& p) {
+  if (p.rows < 2) return false;  // a weighted sum of rows
+  // Padding and strides far beyond the image: a copy of it all would be mostly zeros.
+  if (p.image.elements() > 8 * p.image.channels * p.image.plane() + (1 << 20)) return false;
+  // The other way reads a weight that is far away element by element.
+  const double weights = double(p.groups * p.rows) * double(p.image.channels * p.taps);
+  return p.cycles + weights * (weights > 1 << 18 ? 0.6 : 0.35) < planes_cycles(p);
 }
 
 void run_places(const Places& p) {

@@ -67,7 +67,9 @@ struct Places {
 void plan_places(Places& p);
 // One panel of vectors of the weight, for channels [c0, c1) of the image; `at`: where each of [channels][taps] goes.
 void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at);
-// Whether it is better than a sweep over planes (conv_sweep.h).
+// What a sweep over planes (conv_sweep.h) would take, about.
+double planes_cycles(const Places& p);
+// Whether places are better than that.
 bool places_pay(const Places& p);
 void run_places(const Places& p);
 

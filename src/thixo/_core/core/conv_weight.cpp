@@ -413,7 +413,7 @@ void convolve_weight(const Convolution& c, const void* x, const void* y, void* w
   if (dots < j.tile_cost) return by_dots(j, w, parallel);
   const ConvPlan plan = conv_plan();
   if (plan == ConvPlan::Chosen || plan == ConvPlan::Winograd) {
-    const double cycles = winograd_weight_cycles(c), direct = 1.1 * j.tile_cost * double(c.batch * c.groups * c.out_size());
+    const double cycles = winograd_weight_cycles(c), direct = 0.95 * j.tile_cost * double(c.batch * c.groups * c.out_size());
     if (cycles < (plan == ConvPlan::Winograd ? 1e299 : direct) && winograd_weight(c, x, y, w)) return;
   }
   if (!plain || c.inner >= c.outer) return by_tiles(j, w, parallel, false);

@@ -221,8 +221,9 @@ bool winograd_pays(const Places& p) {
   const double lanes = double(p.kernels->lanes), rows = double(ceil_div(p.rows, p.kernels->lanes)), channels = double(p.image.channels);
   const double tiles = double(p.batch * p.groups * ceil_div(p.out[1], 2) * ceil_div(p.out[2], 2)), pairs = double(p.groups) * channels * rows;
   const double kernels = pairs * (pairs * 16 * 64 > 2 << 20 ? 220 : 80);
-  const double own = tiles * channels * rows * 16 * 0.55 + tiles * (channels / lanes * 45 + rows * 50) + kernels;
-  return own < 0.95 * p.cycles;
+  // A product of few channels is short, and what surrounds it counts; so do the transforms.
+  const double own = tiles * rows * 16 * (channels * 0.55 + 5) + tiles * (channels / lanes * 45 + rows * 110) + kernels;
+  return own < 0.95 * std::min(p.cycles, planes_cycles(p));
 }
 
 bool winograd(const Places& p) {

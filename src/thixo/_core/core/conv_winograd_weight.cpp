@@ -89,7 +89,7 @@ struct Plan {
     z_each = apart(block * across * z_row);
     const double tiles = double(c.batch * down * across), groups = double(c.groups);
     const double blocks = std::max(1.0, double(c.batch * down) / double(block));
-    cycles = groups * (tiles * (best * 16 * 1.06 + 45.0 * double(inner_vectors) + 40.0 * double(all)) +
+    cycles = groups * (tiles * (best * 16 * 1.06 + 60.0 * double(inner_vectors) + 120.0 * double(all)) +
                        double(u_group) / 16 * (blocks * (bytes > kHeavyBytes ? 8.0 : 3.0) + 4.0 + double(parts)));
   }
 
