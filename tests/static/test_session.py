@@ -198,6 +198,22 @@ def test_passes_can_be_switched_off_by_name():
     assert len(static.Session(g, off=["simplify"]).program(y).nodes) >= 1
 
 
+def test_a_budget_of_memory_keeps_less():
+    with static.Graph() as g:
+        x = static.placeholder((256, 64), tx.float32, "x")
+        w = static.variable(tx.eye(64) * 0.5, name="w")
+        h = x
+        for _ in range(6):
+            h = tx.nn.functional.gelu(h @ w)
+        (slope,) = static.gradients(h.sum(), [w])
+    usual, tight = static.Session(g), static.Session(g, budget=0.6)
+    data = tx.randn(256, 64)
+    peaks = [tx.schedule.schedule(s.program(slope)).bind({}).peak for s in (usual, tight)]
+    assert peaks[1] < 0.8 * peaks[0]
+    a, b = (s.run(slope, {x: data}) for s in (usual, tight))
+    assert tx.allclose(a, b, rtol=1e-4, atol=1e-4)
+
+
 def test_threads_may_run_at_once():
     with static.Graph() as g:
         x = static.placeholder((None,), tx.float32, "x")
