@@ -1,5 +1,7 @@
 """Nested containers: flattened, rebuilt, mapped, named."""
 
+import gc
+import weakref
 from collections import OrderedDict, namedtuple
 
 import pytest
@@ -69,3 +71,19 @@ def test_wrong_numbers_of_leaves():
         tree_unflatten(structure, [1])
     with pytest.raises(ArgumentError, match="needs a class"):
         register("list", None, None)
+
+
+def test_leaves_are_not_kept():
+    class Leaf:
+        pass
+
+    gc.disable()
+    try:
+        leaf = Leaf()
+        known = weakref.ref(leaf)
+        leaves, tree = tree_flatten([leaf, (leaf,)])
+        tree_unflatten(tree, leaves)
+        del leaf, leaves
+        assert known() is None
+    finally:
+        gc.enable()

@@ -11,7 +11,7 @@ named tuples and None are known; `register` adds a class.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from thixo.errors import ArgumentError
@@ -103,16 +103,28 @@ register(type(None), lambda x: ((), None), lambda rest, children: None)
 def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], Tree]:
     """The leaves in order, and the structure without them."""
     leaves: list[Any] = []
+    return leaves, _taken_apart(tree, is_leaf, leaves)
 
-    def visit(x: Any) -> Tree:
-        container = None if is_leaf is not None and is_leaf(x) else _find(x)
-        if container is None:
-            leaves.append(x)
-            return _LEAF
-        children, rest = container.flatten(x)
-        return Tree(type(x), rest, tuple(visit(c) for c in children))
 
-    return leaves, visit(tree)
+# These two are no functions inside of functions: such a one that calls itself is a cycle, which would keep all leaves
+# until Python collects garbage, and tensors are large.
+
+
+def _taken_apart(x: Any, is_leaf: Callable[[Any], bool] | None, leaves: list[Any]) -> Tree:
+    container = None if is_leaf is not None and is_leaf(x) else _find(x)
+    if container is None:
+        leaves.append(x)
+        return _LEAF
+    children, rest = container.flatten(x)
+    return Tree(type(x), rest, tuple(_taken_apart(c, is_leaf, leaves) for c in children))
+
+
+def _put_together(t: Tree, leaves: Iterator[Any]) -> Any:
+    if t.kind is None:
+        return next(leaves)
+    children = [_put_together(c, leaves) for c in t.children]
+    container = _CONTAINERS.get(t.kind) or _NAMED_TUPLE
+    return container.unflatten(t.rest, children)
 
 
 def tree_unflatten(tree: Tree, leaves: Iterable[Any]) -> Any:
@@ -120,16 +132,7 @@ def tree_unflatten(tree: Tree, leaves: Iterable[Any]) -> Any:
     leaves = list(leaves)
     if len(leaves) != tree.count:
         raise ArgumentError(f"tree_unflatten: needs {tree.count} leaves, got {len(leaves)}")
-    position = iter(leaves)
-
-    def build(t: Tree) -> Any:
-        if t.kind is None:
-            return next(position)
-        children = [build(c) for c in t.children]
-        container = _CONTAINERS.get(t.kind) or _NAMED_TUPLE
-        return container.unflatten(t.rest, children)
-
-    return build(tree)
+    return _put_together(tree, iter(leaves))
 
 
 def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
