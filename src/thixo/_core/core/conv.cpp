@@ -36,7 +36,7 @@ void join_rows(const Sweep& s, SweepPhase& p) {
 }
 
 // Whether Winograd's products are taken: where they pay, or where that is forced.
-bool takes_winograd(const Convolution& c, const Places& p) {
+bool takes_winograd(const Convolution& c, const PlacesJob& p) {
   if (c.dtype != DType::F32 || c.in[0] * c.out[0] * c.kernel[0] != 1 || c.padding[0]) return false;
   for (int i = 1; i < 3; ++i)
     if (c.kernel[i] != 3 || c.stride[i] != 1 || c.dilation[i] != 1 || c.padding[i] > 2) return false;
@@ -45,7 +45,7 @@ bool takes_winograd(const Convolution& c, const Places& p) {
 }
 
 // Whether places are the rows of tiles: where that pays, or where it is forced.
-bool takes_places(const Places& p) {
+bool takes_places(const PlacesJob& p) {
   const ConvPlan plan = conv_plan();
   return plan == ConvPlan::Places || (plan != ConvPlan::Planes && places_pay(p));
 }
@@ -82,8 +82,8 @@ bool all_finite(DType dtype, const void* values, int64_t count) {
 }
 
 // What both ways have in common; `turned`: from y to x.
-Places places_job(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
-  Places p;
+PlacesJob places_job(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
+  PlacesJob p;
   p.kernels = &conv_kernels(c.dtype);
   p.batch = c.batch;
   p.groups = c.groups;
@@ -99,8 +99,8 @@ Places places_job(const Convolution& c, const void* from, const void* w, const v
   return p;
 }
 
-Places forward_places(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
-  Places p = places_job(c, x, w, bias, y, false);
+PlacesJob forward_places(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
+  PlacesJob p = places_job(c, x, w, bias, y, false);
   int64_t extent[3];
   PlacePhase f;
   for (int i = 0; i < 3; ++i) {
@@ -153,8 +153,8 @@ struct Remainders {
   }
 };
 
-Places transposed_places(const Convolution& c, const void* y, const void* w, void* x) {
-  Places p = places_job(c, y, w, nullptr, x, true);
+PlacesJob transposed_places(const Convolution& c, const void* y, const void* w, void* x) {
+  PlacesJob p = places_job(c, y, w, nullptr, x, true);
   const Remainders parts(c);
   int64_t pad[3], extent[3];
   for (int i = 0; i < 3; ++i) {
@@ -183,11 +183,11 @@ Places transposed_places(const Convolution& c, const void* y, const void* w, voi
 }
 
 // One vector of a depthwise convolution's channels.
-Places depth_job(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
+PlacesJob depth_job(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
   Convolution vector = c;
   vector.groups = 1;
   vector.inner = vector.outer = conv_kernels(c.dtype).lanes;
-  Places p = turned ? transposed_places(vector, from, w, to) : forward_places(vector, from, w, bias, to);
+  PlacesJob p = turned ? transposed_places(vector, from, w, to) : forward_places(vector, from, w, bias, to);
   p.groups = c.groups;
   p.work = c.work();
   return p;
@@ -196,7 +196,7 @@ Places depth_job(const Convolution& c, const void* from, const void* w, const vo
 bool by_depth(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
   const ConvPlan plan = conv_plan();
   if (c.inner != 1 || c.outer != 1 || c.groups == 1 || plan == ConvPlan::Planes || !depth_fits(c)) return false;
-  const Places p = depth_job(c, from, w, bias, to, turned);
+  const PlacesJob p = depth_job(c, from, w, bias, to, turned);
   if (plan != ConvPlan::Places && !depth_pays(p)) return false;
   run_depth(p);
   return true;
@@ -230,7 +230,7 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
   if (is_product(c) && conv_plan() == ConvPlan::Chosen && (!bias || (c.dtype == DType::F32 && c.groups == 1)))
     return by_products(c, x, w, bias, y, false);
   if (c.outer > 1) {
-    const Places job = forward_places(c, x, w, bias, y);
+    const PlacesJob job = forward_places(c, x, w, bias, y);
     if (takes_winograd(c, job) && winograd(job)) return;
     if (takes_places(job)) return run_places(job);
   }
@@ -276,7 +276,7 @@ namespace {
 // i + padding leaves the same remainder r, the same taps matter: those with t * dilation = r (mod stride), at o = q + (r -
 // t * dilation) / stride where i + padding = q * stride + r. So each remainder is a convolution of its own, of stride 1,
 // with fewer taps.
-void transposed_sums(const Convolution& c, const Places& job, const void* y, const void* w, void* x) {
+void transposed_sums(const Convolution& c, const PlacesJob& job, const void* y, const void* w, void* x) {
   if (c.inner > 1 && takes_places(job)) return run_places(job);
   if (by_depth(c, y, w, nullptr, x, true)) return;
   const ConvKernels& k = conv_kernels(c.dtype);
@@ -346,7 +346,7 @@ bool convolve_transposed(const Convolution& c, const void* y, const void* w, voi
     by_products(c, y, w, nullptr, x, true);
     return true;
   }
-  const Places job = c.inner > 1 ? transposed_places(c, y, w, x) : Places();
+  const PlacesJob job = c.inner > 1 ? transposed_places(c, y, w, x) : PlacesJob();
   if (c.inner > 1 && takes_winograd(c, job) && winograd(job)) return true;
   // A weight that is not finite makes all results so that it meets: the fewer of both are looked at.
   const int64_t weights = c.groups * c.outer * c.inner * c.taps(), results = c.batch * c.groups * c.inner * c.in_size();

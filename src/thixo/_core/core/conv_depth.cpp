@@ -25,7 +25,7 @@ bool depth_fits(const Convolution& c) {
   return (padded + c.out_size()) * k.lanes * item_size(k.compute) <= kRoomBytes;
 }
 
-bool depth_pays(const Places& p) {
+bool depth_pays(const PlacesJob& p) {
   const int64_t lanes = p.kernels->lanes;
   // Cycles: by planes for each channel, and here for a vector of them.
   double planes = 0, here = 0;
@@ -44,7 +44,7 @@ bool depth_pays(const Places& p) {
   return double(ceil_div(p.groups, lanes)) * here < double(p.groups) * planes;
 }
 
-void run_depth(const Places& p) {
+void run_depth(const PlacesJob& p) {
   if (p.batch == 0 || p.groups == 0) return;
   const ConvKernels& k = *p.kernels;
   const PlaceImage& x = p.image;

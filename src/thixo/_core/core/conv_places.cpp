@@ -28,7 +28,7 @@ int64_t even_height(int64_t width, int64_t most) { return ceil_div(width, ceil_d
 
 // Where the weight of a channel and tap lies in a panel: channels of one line of the cache side by side, tap by tap, since
 // the lines of all places that they meet are read anyway.
-int64_t packed_at(const Places& p, int64_t line, int64_t channel, int64_t tap) {
+int64_t packed_at(const PlacesJob& p, int64_t line, int64_t channel, int64_t tap) {
   const int64_t first = channel / line * line;
   return first * p.taps + tap * std::min(line, p.image.channels - first) + channel - first;
 }
@@ -75,7 +75,7 @@ struct Ahead {
 };
 
 struct Plan {
-  const Places& p;
+  const PlacesJob& p;
   const ConvKernels& k;
   int64_t wide, narrow, ld, panels, depth;  // depth: k of all taps
   int64_t line;                             // channels in a line of the cache
@@ -87,7 +87,7 @@ struct Plan {
   std::vector<int64_t> collected;           // places of the sums
   bool heavy = false;
 
-  Plan(const Places& places, int64_t threads) : p(places), k(*places.kernels), cut(places.image.cut) {
+  Plan(const PlacesJob& places, int64_t threads) : p(places), k(*places.kernels), cut(places.image.cut) {
     wide = item_size(k.compute);
     narrow = item_size(k.source);
     ld = p.vectors * k.lanes;
@@ -352,7 +352,7 @@ void PlaceImage::clear_border(const ConvKernels& k, int64_t block, char* to) con
     }
 }
 
-void plan_places(Places& p) {
+void plan_places(PlacesJob& p) {
   const ConvKernels& k = *p.kernels;
   const int64_t all = ceil_div(p.rows, k.lanes);
   double best = 0;
@@ -376,7 +376,7 @@ void plan_places(Places& p) {
   }
 }
 
-void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at) {
+void pack_channels(const PlacesJob& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at) {
   const ConvKernels& k = *p.kernels;
   const int64_t wide = item_size(k.compute), narrow = item_size(k.source), ld = p.vectors * k.lanes, channels = p.image.channels;
   const int64_t first = panel * p.vectors, last = std::min(first + p.vectors, ceil_div(p.rows, k.lanes)), rows = (c1 - c0) * p.taps;
@@ -393,7 +393,7 @@ void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_
   }
 }
 
-double planes_cycles(const Places& p) {
+double planes_cycles(const PlacesJob& p) {
   const double lanes = double(p.kernels->lanes);
   double ideal = 0;
   for (const PlacePhase& f : p.phases)
@@ -403,7 +403,7 @@ double planes_cycles(const Places& p) {
   return 1.18 * ideal;  // places are thrown away, or gathered
 }
 
-bool places_pay(const Places& p) {
+bool places_pay(const PlacesJob& p) {
   if (p.rows < 2) return false;  // a weighted sum of rows
   // Padding and strides far beyond the image: a copy of it all would be mostly zeros.
   if (p.image.elements() > 8 * p.image.channels * p.image.plane() + (1 << 20)) return false;
@@ -412,7 +412,7 @@ bool places_pay(const Places& p) {
   return p.cycles + weights * (weights > 1 << 18 ? 0.6 : 0.35) < planes_cycles(p);
 }
 
-void run_places(const Places& p) {
+void run_places(const PlacesJob& p) {
   if (p.batch == 0 || p.rows == 0 || p.groups == 0) return;
   const bool parallel = p.work >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
   const int64_t threads = parallel ? get_num_threads() : 1;

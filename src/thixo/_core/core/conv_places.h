@@ -46,7 +46,7 @@ struct PlacePhase {
   std::vector<Tap> taps;
 };
 
-struct Places {
+struct PlacesJob {
   const ConvKernels* kernels = nullptr;
   int64_t batch = 0, groups = 1, rows = 0, taps = 1;  // rows: channels of the results, in a group
   PlaceImage image;
@@ -64,13 +64,13 @@ struct Places {
   double cycles = 0;
 };
 
-void plan_places(Places& p);
+void plan_places(PlacesJob& p);
 // One panel of vectors of the weight, for channels [c0, c1) of the image; `at`: where each of [channels][taps] goes.
-void pack_channels(const Places& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at);
+void pack_channels(const PlacesJob& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at);
 // What a sweep over planes (conv_sweep.h) would take, about.
-double planes_cycles(const Places& p);
+double planes_cycles(const PlacesJob& p);
 // Whether places are better than that.
-bool places_pay(const Places& p);
-void run_places(const Places& p);
+bool places_pay(const PlacesJob& p);
+void run_places(const PlacesJob& p);
 
 }  // namespace thixo

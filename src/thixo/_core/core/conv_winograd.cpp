@@ -48,7 +48,7 @@ constexpr int64_t kPassBytes = 26 << 10;    // of U for one pass: it stays in th
 int64_t apart(int64_t elements) { return round_up(elements, 1024) + 64; }
 
 struct Plan {
-  const Places& p;
+  const PlacesJob& p;
   const ConvKernels& k;
   Transforms t;
   int64_t down, across;               // tiles in an image
@@ -64,7 +64,7 @@ struct Plan {
   std::vector<Offsets> table;
   std::vector<int64_t> places;        // of the results of a block of one image
 
-  explicit Plan(const Places& job) : p(job), k(*job.kernels), t(transforms()) {
+  explicit Plan(const PlacesJob& job) : p(job), k(*job.kernels), t(transforms()) {
     down = ceil_div(p.out[1], 2);
     across = ceil_div(p.out[2], 2);
     const int64_t extent[3] = {1, 2 * down + 2, 2 * across + 2};
@@ -98,7 +98,7 @@ struct Plan {
 
 // The transforms of all kernels: [groups][16][panels][channels][ld].
 void transform_weights(const Plan& plan, float* u, bool parallel) {
-  const Places& p = plan.p;
+  const PlacesJob& p = plan.p;
   const int64_t all = p.groups * plan.panels, parts = ceil_div(p.image.channels, kPackedChannels);
   parallel_for(all * parts, parallel && p.rows * p.image.channels > 1 << 12 ? 4 : all * parts, [&](int64_t from, int64_t to) {
     Buffer packed(size_t(kPackedChannels * plan.ld * 9) * 4);  // near, until it is transformed
@@ -139,7 +139,7 @@ struct Room {
     first = v0;
     end_vector = v1;
     const int64_t panels = ceil_div(v1, plan.p.vectors);
-    const Places& p = plan.p;
+    const PlacesJob& p = plan.p;
     const PlaceImage& x = plan.image;
     const int64_t low = plan.strips() ? 2 * from : 0, high = plan.strips() ? 2 * to + 2 : x.extent[1], group = plan.span() * x.slice(1);
     for (int64_t n = n0; n < n1; ++n)
@@ -189,7 +189,7 @@ struct Room {
 
   // One panel of channels of the results of rows [r, last) of tiles.
   void results(int64_t g, int64_t panel, int64_t slot, int64_t n0, int64_t from, int64_t each, int64_t r, int64_t last) {
-    const Places& p = plan.p;
+    const PlacesJob& p = plan.p;
     const ConvKernels& k = plan.k;
     const int64_t row = 2 * plan.across * plan.ld, skip = skipped(panel) * k.lanes;
     for (int64_t i = r; i < last; ++i)
@@ -215,7 +215,7 @@ bool winograd_fits() {
   return t.in && t.weight && t.out;
 }
 
-bool winograd_pays(const Places& p) {
+bool winograd_pays(const PlacesJob& p) {
   if (!winograd_fits() || p.image.channels < 4 || p.rows < 4) return false;
   // Cycles for vectors of channels and rows.
   const double lanes = double(p.kernels->lanes), rows = double(ceil_div(p.rows, p.kernels->lanes)), channels = double(p.image.channels);
@@ -226,7 +226,7 @@ bool winograd_pays(const Places& p) {
   return own < 0.95 * std::min(p.cycles, planes_cycles(p));
 }
 
-bool winograd(const Places& p) {
+bool winograd(const PlacesJob& p) {
   if (p.batch == 0 || p.rows == 0 || p.groups == 0) return true;
   const bool parallel = p.work >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
   const int64_t threads = parallel ? get_num_threads() : 1;

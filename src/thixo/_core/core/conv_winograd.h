@@ -7,10 +7,10 @@ namespace thixo {
 
 // Whether the kernels are there; whether it is better than the sums themselves, which are `planned` already.
 bool winograd_fits();
-bool winograd_pays(const Places& planned);
+bool winograd_pays(const PlacesJob& planned);
 // The weight must be 3x3, stride and dilation 1, and all of it float32. False if a result is no finite number: then
 // Winograd's sums are not those of the definition.
-bool winograd(const Places& planned);
+bool winograd(const PlacesJob& planned);
 
 // The same for the gradient of the weight; cycles are beyond measure where it cannot be computed so.
 double winograd_weight_cycles(const Convolution& c);
