@@ -188,6 +188,9 @@ def slope_along(
         raise Unsteady("values are not finite")
     if max(found) - min(found) > ALLOWED / 4 * (1 + abs(found[0])):
         raise Unsteady("the slope depends on the step")
+    h = STEP / 10
+    if abs(at(h) - 2 * at(0) + at(-h)) / h > 1e-3 * (1 + abs(found[1])):
+        raise Unsteady("another slope on the other side")
     if abs(found[0]) > 1e6:
         raise Unsteady("too steep")
     return found[1]

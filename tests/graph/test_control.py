@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from thixo.errors import GraphError, ShapeError
-from thixo.graph import Interpreter, parse, python_text
+from thixo.graph import Graph, Interpreter, parse, python_text
 from thixo.graph.control import is_random, subgraphs
 
 TWICE = """
@@ -182,3 +182,13 @@ def test_random_numbers_inside_of_a_graph_are_seen():
     graph = parse(text)
     assert is_random(graph.nodes[0])
     assert not is_random(graph.nodes[1])
+
+
+def test_graphs_may_stand_in_graphs_as_deep_as_one_likes():
+    graph = Graph("g")
+    graph.outputs = [graph.call("neg", graph.input("x", "f32[n]"))]
+    for _ in range(1500):
+        outer = Graph("g")
+        outer.outputs = [outer.call("call", graph, [outer.input("x", "f32[n]")])]
+        graph = outer
+    assert Interpreter(graph, "reference").run(np.ones(2, np.float32))[0].tolist() == [-1.0, -1.0]

@@ -82,11 +82,14 @@ def _carriers(
     graph: Graph, inputs: list[Value], kept: list[int], others: Sequence[Value]
 ) -> list[int]:
     """Inputs that a graph needs only because their types say how large something is."""
-    bound = _bound([*(inputs[i] for i in kept), *others])
-    missing: dict[str, None] = {}
+    given = [*(inputs[i] for i in kept), *others]
+    bound = _bound(given)
+    # Also an input of n + 1 elements needs another that says what n is.
+    sizes = (s for v in given for s in v.type.shape)
+    missing = {n: None for s in sizes for n in symbols_in(s) if n not in bound}
     for node in graph.nodes:
-        sizes = [s for v in node.outputs for s in v.type.shape]
-        for size in (*sizes, *sizes_in(node.args)):
+        made = [s for v in node.outputs for s in v.type.shape]
+        for size in (*made, *sizes_in(node.args)):
             for name in symbols_in(size):
                 if name not in bound:
                     missing.setdefault(name)

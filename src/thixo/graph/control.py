@@ -14,6 +14,7 @@ A body takes the state, then one slice of each, then what is captured, which sta
 results that are stacked along a new first axis: of a while loop as long as the number of its turns, which the data decide.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -229,6 +230,19 @@ def subgraphs(graph: Graph) -> list[Graph]:
                 raise GraphError(f"graph {following.name} is part of itself")
             stack.append((following, _direct(following)))
     return list(found.values())
+
+
+def make_room(graph: Graph) -> None:
+    """Let what walks into graphs inside of graphs go as deep as this one is, whatever Python's limit was."""
+    depth: dict[int, int] = {}
+    for one in (*subgraphs(graph), graph):  # inner ones first
+        depth[id(one)] = 1 + max((depth[id(inner)] for inner in _direct(one)), default=0)
+    needed = 1000 + FRAMES * depth[id(graph)]
+    if depth[id(graph)] > 20 and sys.getrecursionlimit() < needed:
+        sys.setrecursionlimit(needed)
+
+
+FRAMES = 40  # calls of Python for one graph inside of another, at most
 
 
 def _direct(graph: Graph) -> Iterator[Graph]:

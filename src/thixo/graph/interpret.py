@@ -15,6 +15,7 @@ from thixo.dtype import DType, from_numpy_dtype
 from thixo.dtype import bool as bool_
 from thixo.errors import GraphError, ShapeError, TraceError
 from thixo.graph.constants import as_array, type_of
+from thixo.graph.control import make_room
 from thixo.graph.ir import Graph, Node, Type, Value, map_values, values_in
 from thixo.graph.operators import call_arguments
 from thixo.graph.sizes import symbol_name
@@ -51,6 +52,7 @@ class Interpreter:
         self._inside: dict[int, Interpreter] = {}  # of the graphs in arguments of nodes
         self._last_use = _last_uses(graph)
         self._guards_at = _places_of_guards(graph)
+        make_room(graph)
 
     def run(self, *inputs: Any) -> list[Any]:
         """The graph's outputs for these inputs."""
