@@ -18,6 +18,7 @@ from thixo.errors import AutogradError, ThixoError
 from thixo.graph.control import CALL, COND, FUSED, SCAN, SWITCH, WHILE_LOOP, make_room
 from thixo.graph.ir import Graph, Node, Value, map_values, values_in
 from thixo.graph.trace import Trace, remove_dead
+from thixo.graph.typing import result_types
 from thixo.ops import public as tx
 
 
@@ -166,6 +167,7 @@ class Forward:
 
     def put(self, node: Node, args: tuple[Any, ...], outputs: Sequence[Value | int]) -> None:
         """A node again with other arguments; a number among its results is the tangent of that old one."""
+        result_types(node.op, args)  # what the graphs inside assume of sizes is assumed here too
         old = node.outputs
         made = []
         for one in outputs:
