@@ -145,7 +145,7 @@ def _product(scope: Scope, item: Item) -> None:
 
 
 def _convolution(scope: Scope, item: Item) -> None:
-    """A convolution, normalised by running numbers, and what follows it."""
+    """A convolution, normalised by running numbers, which may be constants already, and what follows it."""
     dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else scope.float
     x = scope.fit((2, 3, 5, 4), dtype, -1, 1)
     w = scope.fit((4, 3, 3, 3), dtype, -1, 1)
@@ -155,12 +155,25 @@ def _convolution(scope: Scope, item: Item) -> None:
         raise ValueError("nothing fits")
     functional = tx.nn.functional
 
-    def run(x: Any, w: Any, m: Any, v: Any) -> Any:
+    def normalised(x: Any, w: Any, m: Any, v: Any) -> Any:
         y = functional.conv2d(x, w, m, padding=1)
         y = functional.batch_norm(y, m, v, v, m, training=False)
         return tx.relu(y)
 
-    scope.apply(run, x, w, m, v)
+    def scaled(x: Any, other: Any, w: Any, m: Any, v: Any) -> Any:
+        y = functional.conv2d(x, w, m, padding=1) * v
+        return tx.relu(y) - other
+
+    if scope.rng.random() < 0.5:
+        scope.apply(normalised, x, w, m, v)
+        return
+    draw = np.random.default_rng(scope.rng.randrange(1 << 30))
+    w, m, v = (scope.constant(draw.uniform(low, 2, shape).astype(dtype.numpy))
+               for low, shape in ((-2, (4, 3, 3, 3)), (-2, (4,)), (1, (4, 1, 1))))  # fmt: skip
+    other = scope.fit((2, 4, 5, 4), dtype, -1, 1)
+    if other is None:
+        raise ValueError("nothing fits")
+    scope.apply(scaled, x, other, w, m, v)
 
 
 def _attention(scope: Scope, item: Item) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from thixo.graph.control import subgraphs
 from thixo.graph.ir import Graph, Node, Value
-from thixo.passes import PASSES, clean, simplify
+from thixo.passes import PASSES, batch_norm, clean, simplify
 from thixo.passes.rewrite import Apply, Rule, Variable
 from thixo.passes.sweep import in_all_graphs, sweep
 
@@ -117,6 +117,21 @@ def _fold_rounded(graph: Graph, firings: list[Any]) -> int:
     return changes
 
 
+def _fold_unscaled(graph: Graph, firings: list[Any]) -> int:
+    """Leaves the bias of a convolution as it is while its weight is scaled."""
+    scaled = batch_norm._scaled
+
+    def forgetful(weights: Any, factor: Any, offset: Any, before: Any, dtype: Any) -> Any:
+        wide, added = scaled(weights, factor, offset, before, dtype)
+        return wide, (added - before * factor + before).astype(dtype)
+
+    batch_norm._scaled = forgetful
+    try:
+        return PASSES_AS_THEY_ARE["batch_norm"](graph, firings)
+    finally:
+        batch_norm._scaled = scaled
+
+
 def _with_rule(rule: Rule) -> Function:
     def run(graph: Graph, firings: list[Any]) -> int:
         return in_all_graphs(graph, lambda one: simplify.rewrite(one, [rule], firings))
@@ -145,6 +160,7 @@ PLANTS: dict[str, list[tuple[str, Function]]] = {
         ),
         ("relu x is x", _with_rule(Rule("relu x is x", Apply("relu", x), x))),
     ],
+    "batch_norm": [("a bias is not scaled", _fold_unscaled)],
     "fold": [("digits are lost", _fold_rounded)],
 }
 
