@@ -426,3 +426,26 @@ def test_an_endless_loop_can_be_interrupted():
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(("dim", "kept"), [(0, "1, 4"), (1, "3, 1")])
+def test_parts_of_complex_results_may_be_known_at_different_times(dim, kept):
+    text = f"""
+graph body(x: f32[3, 4]) {{
+  s: f32[{kept}] = sum(x, dim=({dim},), keepdim=True)
+  y: c128[{kept}] = cast(s, dtype=c128)
+  e: f32[3, 4] = true_divide(x, s)
+  z: c64[3, 4] = cast(e, dtype=c64)
+  return y, z
+}}
+
+graph main(x: f32[3, 4]) {{
+  y: c128[{kept}], z: c64[3, 4] = fused(graph=body, inputs=[x])
+  return y, z
+}}
+"""
+    x = tx.arange(12, dtype=tx.float32).reshape(3, 4)
+    y, z = executor(parse(text), "sunk")([x])
+    total = x.sum(dim, keepdim=True)
+    assert tx.equal(y, total.to(tx.complex128))
+    assert tx.equal(z, (x / total).to(tx.complex64))

@@ -95,6 +95,10 @@ def stages(kernel: Kernel) -> Stages:
         varying.append(_is_varying(kernel, one, varying))
         highest = max((level[a] for a in one.arguments), default=0)
         level.append(highest + 1 if one.op == "reduce" else highest)
+    # The parts of a complex element are written together, when the last of them is known.
+    stores = [i for i, one in enumerate(body) if one.op == "store"]
+    for i in stores:
+        level[i] = max(level[j] for j in stores if body[j].attribute[0] == body[i].attribute[0])
     costs = _cones(kernel, varying)
     last = max([level[i] for i in range(len(body)) if varying[i]] +
                [level[i] - 1 for i in range(len(body)) if body[i].op == "reduce"], default=-1)  # fmt: skip
