@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import thixo as tx
+from tests.fuzz.gradients import LOOP
 from thixo.autodiff import add_gradients, gradient_graph
 from thixo.errors import ArgumentError, AutogradError
 from thixo.graph import Graph, Interpreter, parse
@@ -76,27 +77,7 @@ COND = BRANCH.replace("WHICH", "bool[]").replace(
 SWITCH = BRANCH.replace("WHICH", "i64[]").replace(
     "CHOICE", "switch(p, branches=[run, plain, third], inputs=[x, h, w])"
 )
-WHILE = """
-graph more(x: f64[m], i: i64[], w: f64[m], most: i64[]) {
-  p: bool[] = lt(i, most)
-  return p
-}
-
-graph step(x: f64[m], i: i64[], w: f64[m], most: i64[]) {
-  a: f64[m] = mul(x, w)
-  b: f64[m] = sin(a)
-  c: f64[m] = add(b, x)
-  j: i64[] = add(i, 1)
-  return c, j
-}
-
-graph main(x: f64[m], w: f64[m], most: i64[]) {
-  zero: i64[] = sub(most, most)
-  y: f64[m], turns: i64[] = while_loop(test=more, body=step, state=[x, zero], captured=[w, most])
-  s: f64[] = sum(y)
-  return s
-}
-"""
+WHILE = LOOP
 LINEAR = WHILE.replace("b: f64[m] = sin(a)", "b: f64[m] = neg(a)").replace(
     "a: f64[m] = mul(x, w)", "a: f64[m] = mul(x, 0.1)"
 )

@@ -12,12 +12,7 @@
 tensor(True)
 """
 
-from thixo.static.files import load
-from thixo.static.flow import cond, scan, switch, while_loop
-from thixo.static.flow import show as print
-from thixo.static.graph import (
-    Graph,
-    Operation,
+from thixo.static.declare import (
     assign,
     constant,
     control_dependencies,
@@ -28,7 +23,11 @@ from thixo.static.graph import (
     placeholder,
     variable,
 )
-from thixo.static.graph import device_scope as device
+from thixo.static.declare import device_scope as device
+from thixo.static.files import load
+from thixo.static.flow import cond, scan, switch, while_loop
+from thixo.static.flow import show as print
+from thixo.static.graph import Graph, Operation
 from thixo.static.session import Session
 
 __all__ = [

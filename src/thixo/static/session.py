@@ -135,9 +135,7 @@ class Session:
         >>> session.run(w)
         tensor(5.)
         """
-        from thixo.static.graph import _variable
-
-        target = self.graph.variables[_variable(self.graph, variable, "Session.load")]
+        target = self.graph.variables[self.graph.variable_of(variable, "Session.load")]
         with untraced():
             given = _as_tensor(value, target.value, "Session.load")
             if type_of(given) != target.value.type:

@@ -8,12 +8,11 @@ from thixo.errors import ArgumentError, GraphError, TraceError, describe
 from thixo.graph import ir
 from thixo.graph.trace import make_symbolic, untraced
 from thixo.ops import public as tx
+from thixo.static.declare import gradients
 from thixo.static.graph import (
     Declaration,
     Graph,
     Operation,
-    _variable,
-    gradients,
     innermost,
     operation,
 )
@@ -96,7 +95,7 @@ def _update(
     assigned: dict[ir.Value, ir.Value],
 ) -> None:
     owner, group = declaration.owner, optimizer.param_groups[number]
-    target = _variable(owner, param, f"{_name(optimizer)}.minimize")
+    target = owner.variable_of(param, f"{_name(optimizer)}.minimize")
     slots = _slots(owner, optimizer, number, target)
     state = {k: make_symbolic(declaration.value_of(make_symbolic(v))) for k, v in slots.items()}
     box = make_symbolic(declaration.value_of(param))
