@@ -133,3 +133,19 @@ def test_a_recurrent_layer_as_a_scan_equals_the_loop():
     assert tx.allclose(found[0], tx.stack(rows))
     for a, b in zip(found[1:], expected, strict=True):
         assert tx.allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_the_state_of_a_loop_may_be_a_list():
+    with static.Graph() as g:
+        a = static.placeholder((None,), tx.float64, "a")
+        x, n = static.while_loop(
+            lambda x, n: ((x * x - a).abs() > 1e-9 * a).any() & (n < 50),
+            lambda x, n: ((x + a / x) / 2, n + 1),
+            [a * 0.5 + 0.5, tx.tensor(0)],
+        )
+        (slope,) = static.gradients(x.sum(), [a])
+    given = tx.tensor([2.0, 9.0, 100.0], dtype=tx.float64)
+    root, turns, found = static.Session(g).run([x, n, slope], {a: given})
+    assert turns.item() == 6
+    assert tx.allclose(root, given.sqrt())
+    assert tx.allclose(found, 0.5 / given.sqrt())

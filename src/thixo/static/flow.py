@@ -214,7 +214,7 @@ def while_loop(
 ) -> Any:
     """Run `body` on the state while `test` says so, at most `limit` times; the last state.
 
-    The state is a tensor, or a tuple of them (of any structure), which both functions take as arguments.
+    The state is a tensor, or a tuple or list of them (of any structure), which both functions take as arguments.
 
     >>> with tx.static.Graph() as g:
     ...     x = tx.static.placeholder((), tx.float32, "x")
@@ -224,8 +224,8 @@ def while_loop(
     [tensor(192.), tensor(6)]
     """
     current("while_loop")
-    is_tuple = isinstance(state, tuple)
-    leaves, tree = tree_flatten(state if is_tuple else (state,))
+    is_several = isinstance(state, tuple | list)
+    leaves, tree = tree_flatten(state if is_several else (state,))
     values = _values(leaves, "while_loop")
     given = [(v, v.type) for v in values]
     asked, _, _ = _trace_body("while_loop", test, given, tree)
@@ -240,7 +240,7 @@ def while_loop(
     args = (asked.graph, turned.graph, values, captured)
     results = _node(WHILE_LOOP, args, "while_loop", limit=limit)
     found = tree_unflatten(tree, results)
-    return found if is_tuple else found[0]
+    return found if is_several else found[0]
 
 
 def scan(
