@@ -42,10 +42,15 @@ TARGETS: dict[str, float | None] = {
 DEFAULT_CASES = [case for case, target in TARGETS.items() if target is not None]
 
 
+def words_of(case: str, options: argparse.Namespace, seconds: float) -> list[str]:
+    """What the suite needs to know of a run."""
+    threads = 1 if case.startswith("op_") else options.threads
+    return ["--case", case, "--threads", str(threads), "--seconds", str(seconds)]
+
+
 def once(command: list[str], case: str, options: argparse.Namespace) -> dict[str, Any]:
     """The line of one run."""
-    threads = 1 if case.startswith("op_") else options.threads
-    words = [*command, "--case", case, "--threads", str(threads), "--seconds", str(options.seconds)]
+    words = [*command, *words_of(case, options, options.seconds)]
     done = subprocess.run(words, capture_output=True, text=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
     if not lines:

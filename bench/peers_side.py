@@ -4,6 +4,7 @@ Peer `thixo` is plain eager code, `thixo-static` the same models as declared gra
 
 The suite's models are written for any library; its class for PyTorch says which function each part is. Thixo has the
 same names, so here that class is given another module. What runs, how it is timed and what is printed stay the suite's.
+With `--turns` first, any peer's run waits for its turns before the suite times it (`turns.py`).
 """
 
 import importlib.util
@@ -55,7 +56,20 @@ def add_thixo(suite: Any) -> None:
     suite.PEERS["thixo"] = choose
 
 
+def hold_all(suite: Any) -> None:
+    """Make every peer's runs wait for their turns."""
+    sys.path.insert(0, str(Path(__file__).parent))
+    from turns import hold
+
+    for name, make in suite.PEERS.items():
+        suite.PEERS[name] = lambda *given, make=make: hold(make(*given))
+
+
 if __name__ == "__main__":
-    suite = load(sys.argv.pop(1))
+    in_turns = sys.argv[1] == "--turns"
+    suite = load(sys.argv.pop(2 if in_turns else 1))
     add_thixo(suite)
+    if in_turns:
+        sys.argv.pop(1)
+        hold_all(suite)
     suite.main()
