@@ -3,46 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import faulthandler
 import multiprocessing
 import statistics
 import sys
 import time
-import warnings
 from typing import Any
 
-import thixo as tx
-from tests.fuzz.differential import Tally, all_ways, check, each_pass, fails
-from tests.fuzz.generate import Generator
+from tests.fuzz.differential import Tally, fails
 from tests.fuzz.material import operators
+from tests.fuzz.part import run_part
 from tests.fuzz.shrink import Shrinker, as_test
 from thixo.graph.control import CONTROL
 from thixo.passes import PASSES
 from thixo.runtime.executor import EXECUTORS
 
 PART = 50  # graphs that a worker does at a time
-PATIENCE = 300  # seconds for one part: only a hang takes that long
-
-
-def run_part(start: int, count: int, options: Any) -> Tally:
-    """Some graphs."""
-    warnings.simplefilter("ignore")
-    faulthandler.dump_traceback_later(PATIENCE, exit=True)
-    tx.set_num_threads(options.threads)
-    tally = Tally()
-    generator = Generator(options.seed)
-    ways = all_ways(options.executor)
-    if options.passes:
-        ways = each_pass(options.passes)
-    for made in generator.graphs(count, start):
-        alone = (
-            each_pass() if made.seed < options.start + options.alone and not options.passes else []
-        )
-        failure = check(made, [*ways, *alone], tally)
-        if failure is not None:
-            tally.failures.append(failure)
-    faulthandler.cancel_dump_traceback_later()
-    return tally
 
 
 def main() -> int:
@@ -72,17 +47,13 @@ def main() -> int:
     total = Tally()
     if options.workers > 1:
         with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
-            for tally in pool.imap_unordered(_part, parts):
+            for tally in pool.imap_unordered(run_part, parts):
                 _take(total, tally, options, began)
     else:
         for part in parts:
-            _take(total, _part(part), options, began)
+            _take(total, run_part(part), options, began)
     print(file=sys.stderr)
     return report(total, options)
-
-
-def _part(arguments: Any) -> Tally:
-    return run_part(*arguments)
 
 
 def _take(total: Tally, tally: Tally, options: Any, began: float) -> None:
