@@ -88,7 +88,7 @@ def broadcast_shapes(*shapes: Sequence[Size], op: str = "broadcast_shapes") -> S
         offset = ndim - len(shape)
         for axis, size in enumerate(shape, offset):
             have = result[axis]
-            if size is have or _is_one(size):
+            if size is have or same(size, have) or _is_one(size):
                 continue
             if _is_one(have):
                 result[axis] = size

@@ -66,6 +66,7 @@ class Forward:
         self.graph = graph
         self.known = known  # graphs inside that have their tangents already
         self.trace = Trace(graph=graph)
+        self.trace.cuts = False  # the tape is off, and tangents can be differentiated
         self.tangents = tangents
 
     def run(self, outputs: Sequence[Value]) -> list[Value]:

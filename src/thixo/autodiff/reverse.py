@@ -89,6 +89,7 @@ class Reverse:
         self.kept_turns = kept_turns
         self.wrt = list(wrt)
         self.trace = Trace(graph=graph)
+        self.trace.cuts = False  # the tape is off, and gradients of gradients flow
         self.gradients: dict[Value, Any] = {}  # symbolic tensors
         self.known: dict[Any, Any] = {}  # graphs inside that were differentiated already
         self._tensors: dict[Value, Any] = {}

@@ -14,6 +14,8 @@ from thixo import _core
 from thixo.errors import DTypeError, ShapeError, ThixoError, TraceError, describe
 from thixo.graph.ir import Node, same_shape
 from thixo.ops.base import Spec
+from thixo.ops.view_strided import Memory
+from thixo.shape import contiguous_strides
 
 
 class ViewRecord:
@@ -85,6 +87,23 @@ class Aliases:
             tensor = record.parent
             record = self.records.get(id(tensor))
         return tensor
+
+    def memory_of(self, tensor: Any) -> Memory:
+        """Where a tensor lies in the memory of what it is a view of."""
+        record = self.records.get(id(tensor))
+        if record is None:
+            return Memory(tensor, contiguous_strides(tensor.shape), 0)
+        base, strides, offset = self.memory_of(record.parent)
+        shape = tuple(record.parent.shape)
+        if base.dtype is tensor.dtype and record.op.full_name != "reshape":
+            found = record.op.geometry(shape, strides, offset, *record.args)
+            return Memory(base, tuple(found[1]), found[2])
+        if base.dtype is tensor.dtype and strides == contiguous_strides(shape):
+            return Memory(base, contiguous_strides(tensor.shape), offset)
+        raise TraceError(
+            f"trace: where {describe(tensor)} lies, a {record.op.full_name} of {describe(record.parent)}, is not "
+            "known; call contiguous first"
+        )
 
     # ---- writing
 

@@ -17,6 +17,7 @@ from thixo.errors import GraphError, ShapeError, TraceError
 from thixo.graph.constants import as_array, type_of
 from thixo.graph.control import make_room
 from thixo.graph.ir import Graph, Node, Type, Value, map_values, values_in
+from thixo.graph.layouts import laid_well, looks_at_memory
 from thixo.graph.operators import call_arguments
 from thixo.graph.sizes import symbol_name
 from thixo.graph.typing import pointwise_type, promoted_params
@@ -295,6 +296,8 @@ class EagerBackend(Backend):
 
     def apply(self, node: Node, args: list[Any]) -> Sequence[Any]:
         """Call the operator as a user would."""
+        if looks_at_memory(node.op):
+            args = laid_well(node.op, args)
         positional, named = call_arguments(node.op, args)
         result = node.op.operator(*positional, **named)
         return result if isinstance(result, tuple | list) else (result,)

@@ -23,7 +23,8 @@ from thixo.graph.control import is_random
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.graph.typing import result_types
-from thixo.symbolic import Dim, guards
+from thixo.ops import view_strided
+from thixo.symbolic import Dim, guards, same
 
 
 class _Active(threading.local):
@@ -68,6 +69,8 @@ class Trace:
 
     # Whether what is recorded runs later and often: what Python objects keep is then made while it is recorded.
     declares = False
+    # Whether no_grad means something: a graph says then that no gradients flow there.
+    cuts = True
 
     def __init__(self, name: str = "main", graph: Graph | None = None) -> None:
         self.graph = Graph(name) if graph is None else graph  # one that is there goes on growing
@@ -195,7 +198,7 @@ class Trace:
         types = self._with_own_sizes(bound, result_types(op, bound))
         node = self.graph.add(op, bound, types, source=self.source or user_line())
         self._own.update(node.outputs)
-        if not graded:
+        if not graded and self.cuts:
             self._ungraded.update(v for v in node.outputs if _has_gradient(v.type.dtype))
         results = self.aliases.results(op, args, node)
         self._last = results  # the native core takes them by their insides: keep them until it has
@@ -362,21 +365,17 @@ def match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
 
     extra = len(grad.shape) - len(shape)
     repeated = [
-        i for i, size in enumerate(shape, extra) if _is_one(size) and not _is_one(grad.shape[i])
+        i for i, size in enumerate(shape, extra) if not same(size, grad.shape[i]) and size == 1
     ]
     if extra or repeated:
         grad = tx.sum(grad, dim=(*range(extra), *repeated), keepdim=True)
-        if extra:
+        if extra or any(isinstance(shape[i - extra], Dim) for i in repeated):
             grad = tx.reshape(grad, tuple(shape))
     if grad.dtype is dtype:
         return grad
     if grad.dtype.is_complex and not dtype.is_complex:
         grad = tx.real(grad)
     return grad if grad.dtype is dtype else tx.to(grad, dtype)
-
-
-def _is_one(size: Any) -> bool:
-    return not isinstance(size, Dim) and size == 1
 
 
 _installed = False
@@ -393,4 +392,5 @@ def install() -> None:
     _core.set_trace_constant_hook(_adopt)
     _core.set_concretize_hook(_concretize)
     _core.configure(match_symbolic=match)
+    view_strided.traced_memory = lambda t: _trace("as_strided").aliases.memory_of(t)
     _installed = True

@@ -39,6 +39,21 @@ def check_source(operation: str, input: Any, d: int, index: Any, source: Any) ->
         )
 
 
+def numbered(shape: Any) -> Any:
+    """The numbers of the elements of a shape, in its shape."""
+    return tx.reshape(tx.arange(numel(shape)), tuple(shape))
+
+
+def of_the_last(picked: Any, seen: Any, numbers: Any) -> Any:
+    """Gradients of what was written, where several may have been written to one place: only the last is still there.
+
+    `seen` is what one sees, where each was written, after their `numbers` were written likewise.
+    """
+    last = seen == numbers
+    last = tx.reshape(last, (*last.shape, *[1] * (picked.ndim - last.ndim)))
+    return tx.where(last, picked, 0)
+
+
 class IndexAdd(Op):
     """A copy of the input with alpha times the source added to the slices that the index names.
 
@@ -115,7 +130,15 @@ class IndexCopy(Op):
         return tx.index_fill(g, dim, index, 0)
 
     def vjp_source(g, source_type, dim, index):
-        return tx.reshape(tx.index_select(g, dim, index), source_type.shape)
+        picked = tx.index_select(g, dim, index)
+        d = dim % max(g.ndim, 1)
+        index = tx.reshape(index, (numel(index.shape),))
+        numbers = numbered(index.shape)
+        board = g.new_zeros((g.shape[d] if g.ndim else 1,), dtype=int64)
+        seen = tx.index_select(tx.index_copy(board, 0, index, numbers), 0, index)
+        lines = tx.moveaxis(picked, d, 0) if g.ndim else tx.reshape(picked, (1,))
+        lines = of_the_last(lines, seen, numbers)
+        return tx.reshape(tx.moveaxis(lines, 0, d), source_type.shape)
 
     def reference(input, dim, index, source):
         y = at_least_1d(np.array(input))
@@ -231,8 +254,14 @@ class IndexSet(Op):
     def vjp_input(g, indices, values_type, accumulate, axes):
         return g if accumulate else tx.index_set(g, indices, g.new_zeros(()), False, axes)
 
-    def vjp_values(g, indices, axes):
-        return tx.index_get(g, indices, axes)
+    def vjp_values(g, indices, accumulate, axes):
+        picked = tx.index_get(g, indices, axes)
+        if accumulate:
+            return picked
+        numbers = numbered(broadcast_shapes(*(tuple(i.shape) for i in indices)))
+        board = g.new_zeros(tuple(g.shape[: len(indices)]), dtype=int64)
+        seen = tx.index_get(tx.index_set(board, indices, numbers, False, axes), indices, axes)
+        return of_the_last(picked, seen, numbers)
 
     def reference(input, indices, values, accumulate=False, axes=None):
         y = np.array(input)
@@ -335,8 +364,13 @@ class Put(Op):
     def vjp_input(g, index, source_type, accumulate):
         return g if accumulate else tx.put(g, index, g.new_zeros(source_type.shape))
 
-    def vjp_source(g, source_type, index):
-        return tx.reshape(tx.take(g, index), source_type.shape)
+    def vjp_source(g, source_type, index, accumulate):
+        picked = tx.take(g, index)
+        if not accumulate:
+            numbers = numbered(index.shape)
+            seen = tx.take(tx.put(g.new_zeros(tuple(g.shape), dtype=int64), index, numbers), index)
+            picked = of_the_last(picked, seen, numbers)
+        return tx.reshape(picked, source_type.shape)
 
     def reference(input, index, source, accumulate=False):
         flat = input.ravel().tolist()

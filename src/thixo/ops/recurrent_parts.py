@@ -130,13 +130,20 @@ def through_steps(
     _core.set_grad_enabled(True)
     try:
         # Each tensor for itself: what one has to do with another is not this function's.
-        own = [
-            t if t is None else t.view_as(t) if again and t.requires_grad else t.detach().requires_grad_()
-            for t in tensors
-        ]  # fmt: skip
+        own = [None if t is None else _apart(t, again) for t in tensors]
         made = tuple(steps(*own))
         wanted = tuple(t for t in own if t is not None)
         found = iter(_core.backward(made, tuple(gradients), wanted, False, again, again))
     finally:
         _core.set_grad_enabled(again)
     return tuple(None if t is None else next(found) for t in tensors)
+
+
+def _apart(tensor: Any, again: bool) -> Any:
+    """The same tensor as a beginning of its own, which gradients reach; what is recorded goes on where it came from."""
+    if again and tensor.requires_grad:
+        return tensor.view_as(tensor)
+    if tensor._value is None:
+        return tensor.detach().requires_grad_()
+    made = tensor.view_as(tensor)
+    return made if made.requires_grad else made.requires_grad_()

@@ -20,7 +20,7 @@ from thixo.ops.index_checks import (
     require_same_dtype,
     unique_index,
 )
-from thixo.ops.index_write import check_source
+from thixo.ops.index_write import check_source, numbered, of_the_last
 from thixo.ops.loops import replaced
 from thixo.ops.plain import number_in
 from thixo.ops.samples import Bad, Maker, Sample
@@ -107,7 +107,10 @@ class ScatterSet(Op):
         return tx.scatter_set(g, dim, index, 0)
 
     def vjp_src(g, dim, index, src_type):
-        return reach(tx.gather(g, dim, index), src_type)
+        numbers = numbered(index.shape)
+        board = tx.scatter_set(g.new_zeros(tuple(g.shape), dtype=int64), dim, index, numbers)
+        seen = tx.gather(board, dim, index)
+        return reach(of_the_last(tx.gather(g, dim, index), seen, numbers), src_type)
 
     def reference(input, dim, index, src):
         y = at_least_1d(np.array(input))

@@ -16,6 +16,7 @@ from thixo.ops.layout import (
 from thixo.ops.loops import build
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import normalize_dim, normalize_dims, shape_text
+from thixo.symbolic import same
 
 
 class ViewShape(View):
@@ -213,7 +214,7 @@ class Expand(View):
                 steps.append(0)
                 continue
             have = shape[d - new]
-            if keeps or target is have:
+            if keeps or target is have or same(target, have):
                 wanted.append(have)
                 steps.append(strides[d - new])
             elif have == 1:

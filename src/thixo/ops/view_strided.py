@@ -1,12 +1,12 @@
 """as_strided: any window on a tensor's memory, and what its gradient and its pure forms need."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from thixo.dtype import int64
-from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError, TraceError, describe
+from thixo.errors import ArgumentError, IndexOutOfRange, ShapeError, describe
 from thixo.ops import public as tx
 from thixo.ops.base import Composite, View
 from thixo.ops.layout import same_type_as
@@ -32,12 +32,23 @@ def extent(size: Sequence[Any], stride: Sequence[Any], offset: Any) -> Any:
     return offset + sum((n - 1) * step for n, step in zip(size, stride, strict=True)) + 1
 
 
-def memory_of(input: Any) -> tuple[tuple[Any, ...], Any]:
-    """The strides and the offset of a tensor; while tracing, tensors lie row by row."""
-    try:
-        return tuple(input.stride()), input.storage_offset()
-    except TraceError:
-        return contiguous_strides(input.shape), 0
+class Memory(NamedTuple):
+    """Where a tensor lies: the tensor whose memory it is (itself, if it has data), its strides and offset there."""
+
+    base: Any
+    strides: tuple[Any, ...]
+    offset: Any
+
+
+# While tracing no tensor has memory. The trace knows what a view looks at, and sets this to say so.
+traced_memory: Callable[[Any], Memory] | None = None
+
+
+def memory_of(input: Any) -> Memory:
+    """Where a tensor lies; while tracing, what is no view lies row by row."""
+    if input._value is not None and traced_memory is not None:
+        return traced_memory(input)
+    return Memory(input, tuple(input.stride()), input.storage_offset())
 
 
 def check_window(operation: str, size: Sequence[Any], stride: Sequence[Any], offset: Any) -> None:
@@ -124,10 +135,12 @@ class AsStrided(Composite):
     layout_matters = True
 
     def compose(input, size, stride, storage_offset):
-        own, start = memory_of(input)
+        base, own, start = memory_of(input)
         offset = start if storage_offset is None else storage_offset
         check_window("as_strided", size, stride, offset)
-        return tx.strided_view(input, size, stride, offset, own, start)
+        if base is not input:
+            own, start = contiguous_strides(base.shape), 0
+        return tx.strided_view(base, size, stride, offset, own, start)
 
     def reference(input, size, stride, storage_offset=None):
         flat = input.ravel()
@@ -160,7 +173,7 @@ class AsStridedScatter(Composite):
     layout_matters = True
 
     def compose(input, src, size, stride, storage_offset):
-        own, start = memory_of(input)
+        _, own, start = memory_of(input)
         offset = start if storage_offset is None else storage_offset
         check_window("as_strided_scatter", size, stride, offset)
         require_shape("as_strided_scatter", src, size)

@@ -21,6 +21,7 @@ from thixo.graph.constants import type_of
 from thixo.graph.control import is_random
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Node, Value, values_in
+from thixo.graph.layouts import lies_well, looks_at_memory, needs_rows
 from thixo.graph.operators import call_arguments
 from thixo.graph.sizes import sizes_in
 from thixo.ops import public as tx
@@ -195,6 +196,8 @@ class Binding(ControlFlow):
                 return native(node, args)
             except NotStatic:
                 return self._python(node)
+        if looks_at_memory(node.op) and not lies_well(node.op, args):
+            return self._laid_elsewhere(node, args)
         seen = self._seen(node, args)
         if seen is not None:
             (value,) = node.outputs
@@ -246,6 +249,15 @@ class Binding(ControlFlow):
         if self.plan is None or node.outputs[0] in self.plan.schedule.view_of:
             return True
         return self.root[node.args[0]] not in self.born
+
+    def _laid_elsewhere(self, node: Node, args: list[Any]) -> None:
+        """An operator that looks at memory, on a value that does not lie as it takes it to."""
+        if not needs_rows(node.op, args):
+            return self._python(node)
+        rows = self._scratch(args[0])
+        self._copy(rows, args[0])
+        self._made(node)
+        return self._operator(node, [rows, *args[1:]])
 
     def _operator(self, node: Node, args: list[Any]) -> None:
         positional, named = call_arguments(node.op, args)
