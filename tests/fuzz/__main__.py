@@ -18,6 +18,7 @@ from thixo.passes import PASSES
 from thixo.runtime.executor import EXECUTORS
 
 PART = 50  # graphs that a worker does at a time
+ENOUGH = 500  # graphs that must have everything among them
 
 
 def main() -> int:
@@ -69,9 +70,14 @@ def report(total: Tally, options: Any) -> int:
     """Print what was seen; 0 if all is well."""
     names = [op.full_name for op in operators()]
     missing = [n for n in names if n not in total.used]
-    controls = total.control / max(1, total.graphs)
+    share = lambda count: count / max(1, total.graphs)  # noqa: E731
     median = statistics.median(total.sizes)
-    print(f"graphs       {total.graphs}, median {median:g} nodes, {controls:.0%} with control flow")
+    print(
+        f"graphs       {total.graphs}, median {median:g} nodes, {share(total.control):.0%} with control flow, "
+        f"{share(total.symbolic):.0%} with symbolic sizes, {share(total.empty):.0%} with sizes of zero"
+    )
+    dtypes = sorted(total.dtypes.items(), key=lambda one: -one[1])
+    print("dtypes       " + ", ".join(f"{name} {share(count):.0%}" for name, count in dtypes))
     print(
         f"runs         {total.runs} at {total.bindings} sets of inputs ({total.unfit} more did not fit)"
     )
@@ -95,14 +101,20 @@ def report(total: Tally, options: Any) -> int:
             ).run()
         print(f"\nthe smallest of {len(total.failures)}:\n")
         print(as_test(graph, inputs, f"{smallest.way}: {smallest.reason}"))
-    enough = options.count >= 500 or not missing
-    if missing and enough:
+    wanted = {
+        "an operator is missing": not missing,
+        "graphs are small": median >= 20,
+        "control flow is rare": share(total.control) >= 0.3,
+        "symbolic sizes are rare": share(total.symbolic) >= 0.3,
+        "sizes of zero are rare": share(total.empty) >= 0.1,
+        "dtypes are few": len(dtypes) >= 8,
+    }
+    short = [what for what, holds in wanted.items() if not holds and options.count >= ENOUGH]
+    if missing and options.count >= ENOUGH:
         print("\nmissing: " + ", ".join(missing))
-    ok = (
-        not total.failures
-        and (not missing or not enough)
-        and (controls >= 0.3 or options.count < 500)
-    )
+    if short:
+        print("\nnot the graphs that were asked for: " + "; ".join(short))
+    ok = not total.failures and not short
     print("\nok" if ok else "\nfailed")
     return 0 if ok else 1
 

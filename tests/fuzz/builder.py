@@ -19,7 +19,7 @@ from thixo import _core
 from thixo.dtype import DType, from_numpy_dtype
 from thixo.errors import ThixoError
 from thixo.graph import Graph, Type
-from thixo.graph.ir import same_shape
+from thixo.graph.ir import Node, Value, same_shape, values_in
 from thixo.graph.trace import Trace, make_symbolic
 from thixo.ops.samples import SIZES, symbolic_sizes
 from thixo.pytree import tree_leaves
@@ -127,8 +127,14 @@ class Scope:
                 raise ValueError("too large")
             if self.rng.random() < 0.9 and not all(map(_is_tame, real)):
                 raise ValueError("wild values")
+        before = len(self.graph.nodes)
         made = _tensors(function(*_map(items, lambda i: i.tensor)))
         found = [Item(a, b) for a, b in zip(made, real, strict=True)]
+        if self.smooth:
+            still = without_gradient(self.graph.nodes[before:])
+            found = [i for i in found if self.trace.value_of(i.tensor) not in still]
+            if not found:
+                raise ValueError("no gradient by its declaration")
         if any(not _fits(i) for i in found):
             raise ValueError("the example is not the graph's")
         if keep:
@@ -224,6 +230,26 @@ class Scope:
         if how == 1:
             return self.one(lambda t: tx.sigmoid(t) * (high - low) + low, item)
         return self.one(lambda t: (tx.sin(t) + 1) * ((high - low) / 2) + low, item)
+
+
+def without_gradient(nodes: Sequence[Node]) -> set[Value]:
+    """Results that move with their arguments and have no gradient by their operators' declarations, and what follows from these alone.
+
+    They are there for gradients' own sake (the gates of a layer, means) or cannot have one (singular values of a solution).
+    """
+    found: set[Value] = set()
+    for node in nodes:
+        moving = [v for v in values_in(node.args) if v.type.dtype.is_floating_point or v.type.dtype.is_complex]  # fmt: skip
+        if moving and all(v in found for v in moving):
+            found.update(node.outputs)
+        elif not node.op.sig.many:
+            names = [o.rstrip("!") for o in node.op.sig.outputs]
+            found.update(
+                v
+                for v, name in zip(node.outputs, names, strict=True)
+                if name in getattr(node.op, "nondifferentiable", ())
+            )
+    return {v for v in found if v.type.dtype.is_floating_point or v.type.dtype.is_complex}
 
 
 def every_size() -> Source:

@@ -18,6 +18,7 @@ from thixo.graph.text import constant_data
 from thixo.ops.samples import SIZES
 from thixo.passes import PASSES, optimize
 from thixo.runtime.executor import EXECUTORS, executor
+from thixo.symbolic import Dim
 
 
 class Way(NamedTuple):
@@ -126,7 +127,10 @@ class Tally:
     def __init__(self) -> None:
         self.graphs = 0
         self.control = 0
+        self.symbolic = 0
+        self.empty = 0  # with a value that has no elements
         self.sizes: list[int] = []
+        self.dtypes: dict[str, int] = {}  # in how many graphs
         self.runs = 0
         self.unfit = 0
         self.bindings = 0
@@ -137,13 +141,31 @@ class Tally:
         """Take in what another part of the run saw."""
         self.graphs += other.graphs
         self.control += other.control
+        self.symbolic += other.symbolic
+        self.empty += other.empty
         self.sizes += other.sizes
         self.runs += other.runs
         self.unfit += other.unfit
         self.bindings += other.bindings
         self.failures += other.failures
-        for name, count in other.used.items():
-            self.used[name] = self.used.get(name, 0) + count
+        for mine, theirs in ((self.used, other.used), (self.dtypes, other.dtypes)):
+            for name, count in theirs.items():
+                mine[name] = mine.get(name, 0) + count
+
+    def see(self, made: Made) -> None:
+        """Count a graph."""
+        graphs = (made.graph, *subgraphs(made.graph))
+        types = [v.type for g in graphs for v in g.values()]
+        self.graphs += 1
+        self.control += made.has_control
+        self.symbolic += any(
+            isinstance(s, Dim) for v in made.graph.inputs[1:] for s in v.type.shape
+        )
+        self.empty += any(s == 0 for t in types for s in t.shape if isinstance(s, int))
+        self.sizes.append(sum(len(g.nodes) for g in graphs))
+        for kind, names in ((self.used, made.used), (self.dtypes, {t.dtype.name for t in types})):
+            for name in names:
+                kind[name] = kind.get(name, 0) + 1
 
 
 def check(made: Made, ways: Sequence[Way], tally: Tally, quick: bool = False) -> Failure | None:
@@ -152,11 +174,7 @@ def check(made: Made, ways: Sequence[Way], tally: Tally, quick: bool = False) ->
     `quick` compares with eager alone, at the example's sizes.
     """
     graph = made.graph
-    tally.graphs += 1
-    tally.control += made.has_control
-    tally.sizes.append(len(graph.nodes) + sum(len(g.nodes) for g in subgraphs(graph)))
-    for name in made.used:
-        tally.used[name] = tally.used.get(name, 0) + 1
+    tally.see(made)
     problem = None if quick else well_formed(graph)
     if problem is not None:
         return Failure(made.seed, None, graph, made.inputs(), problem)
@@ -166,7 +184,6 @@ def check(made: Made, ways: Sequence[Way], tally: Tally, quick: bool = False) ->
             prepared.append((way, way.prepare(graph)))
         except Exception as error:
             return Failure(made.seed, way, graph, made.inputs(), f"{type(error).__name__}: {error}")
-    layout = layout_matters(graph)
     sets = [SIZES, *(b for b in BINDINGS if made.admits(b))]
     for turn, sizes in enumerate(sets[: 1 if quick else 2]):
         inputs = made.inputs(sizes)
@@ -178,7 +195,7 @@ def check(made: Made, ways: Sequence[Way], tally: Tally, quick: bool = False) ->
         tally.bindings += 1
         for way, run in prepared:
             tally.runs += 1
-            problem = truth.judge(run, turned=turn == 1 and not layout)
+            problem = truth.judge(run, turned=turn == 1)
             if problem is not None:
                 return Failure(made.seed, way, graph, inputs, problem)
     return None
@@ -198,13 +215,7 @@ def fails(graph: Graph, inputs: Sequence[np.ndarray], way: Way | None, seed: int
         run = way.prepare(graph)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
-    return truth.judge(run) or (None if layout_matters(graph) else truth.judge(run, turned=True))
-
-
-def layout_matters(graph: Graph) -> bool:
-    """Whether some operator looks at memory as it lies: then inputs must lie as in the example."""
-    every = (n for g in (graph, *subgraphs(graph)) for n in g.nodes)
-    return any(getattr(n.op, "layout_matters", False) for n in every)
+    return truth.judge(run) or truth.judge(run, turned=True)
 
 
 def operator_problems(made: Made) -> list[str]:
