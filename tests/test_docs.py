@@ -65,8 +65,9 @@ def test_the_program_in_the_readme_runs(capsys):
     assert int(share[1]) >= 85
 
 
-def test_examples_of_the_tensor_run():
-    run_examples("".join(blocks(DOCS / "tensor.md")), "tensor.md", {"tx": tx})
+@pytest.mark.parametrize("page", ["tensor.md", "static.md"])
+def test_examples_of_a_page_run(page):
+    run_examples("".join(blocks(DOCS / page)), page, {"tx": tx})
 
 
 # ---- how to add an operator, done

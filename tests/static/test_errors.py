@@ -90,8 +90,14 @@ def test_foreign_and_unknown_things_in_a_declaration(line):
 
 def test_a_branch_on_a_value_names_its_line(line):
     g, x, *_ = line
-    with pytest.raises(ThixoError, match=r"not known while tracing.*test_errors.py"), g:
+    with pytest.raises(ThixoError, match=r"only declared here.*static.cond.*test_errors.py"), g:
         bool(x.sum() > 0)
+
+
+def test_a_value_of_a_declared_tensor_is_fetched(line):
+    g, x, *_ = line
+    with pytest.raises(ThixoError, match=r"fetch it with Session.run.*test_errors.py"):
+        float(x)
 
 
 def test_errors_of_nodes_name_the_line_that_declared_them():

@@ -352,6 +352,17 @@ def _adopt(tensor: Any) -> Any:
 
 def _concretize(what: str, dtype: DType, shape: tuple[Any, ...]) -> None:
     text = f"{dtype.short}[{','.join(map(str, shape))}]"
+    if not _active.stack:
+        raise TraceError(
+            f"{what} needs the value of a tensor {text} of a graph, which has one only while the graph runs: "
+            "fetch it with Session.run, or return it from the traced function"
+        )
+    if _active.stack[-1].declares:
+        raise TraceError(
+            f"{what} needs the value of a tensor {text}, which is only declared here and has none yet. Choose "
+            "with tx.where or tx.static.cond in place of if, repeat with tx.static.while_loop in place of while, "
+            "keep numbers as 0-d tensors, or fetch it with Session.run"
+        )
     raise TraceError(
         f"trace: {what} needs the value of a tensor {text}, which is not known while tracing; it would "
         "be baked in for this example. Choose with tx.where in place of if, keep numbers as 0-d tensors, "

@@ -319,8 +319,10 @@ class Program:
         needs = next((f for f in self.fetches if isinstance(f, Operation)), None) or self.fetches[0]
         line = self.owner.placeholders[value].source
         where = f" ({line})" if line else ""
+        labels = {labelled: label for label, labelled in self.owner.labels.items()}
+        name = needs.name if isinstance(needs, Operation) else labels.get(needs, needs.name)
         return GraphError(
-            f"Session.{what}: placeholder {value} is not fed, and {needs.name} needs it{where}"
+            f"Session.{what}: placeholder {value} is not fed, and {name} needs it{where}"
         )
 
     def _chosen(self, values: list[Any]) -> Executor:
