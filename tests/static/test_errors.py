@@ -95,7 +95,7 @@ def test_a_branch_on_a_value_names_its_line(line):
 
 
 def test_a_value_of_a_declared_tensor_is_fetched(line):
-    g, x, *_ = line
+    _, x, *_ = line
     with pytest.raises(ThixoError, match=r"fetch it with Session.run.*test_errors.py"):
         float(x)
 
