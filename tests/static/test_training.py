@@ -249,3 +249,23 @@ def test_a_budget_of_memory_changes_no_loss():
         losses.append([session.run([loss, step], {x: a, y: b})[0].item() for _ in range(4)])
     assert losses[0] == losses[1]
     assert losses[0][0] != losses[0][-1]
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_evaluation_in_the_graph_of_the_training_uses_the_stored_statistics(before):
+    """Wherever it is declared: fetching it is no training pass."""
+    net, (x_data, y_data) = model(norm=True), data()
+    with static.Graph() as g:
+        x = static.placeholder((None, 5), tx.float32, "x")
+        y = static.placeholder((None,), tx.int64, "y")
+        loss = F.cross_entropy(net(x), y)
+        if before:
+            step = tx.optim.SGD(net.parameters(), lr=0.1).minimize(loss)
+        evaluated = net.eval()(x)
+        if not before:
+            step = tx.optim.SGD(net.parameters(), lr=0.1).minimize(loss)
+    session = static.Session(g)
+    for _ in range(5):
+        session.run(step, {x: x_data, y: y_data})
+    assert net[1].num_batches_tracked == 5
+    tx.testing.assert_close(session.run(evaluated, {x: x_data}), net(x_data).detach())

@@ -118,6 +118,10 @@ class Trace:
                 "take gradients with tx.autograd.grad and return them"
             )
 
+    def stored(self, tensor: Any) -> Any:
+        """What a read gets that does not ask for the writes of this trace; only declared graphs tell them apart."""
+        return tensor
+
     def _record_mutations(self) -> None:
         # A captured tensor that was written denotes its new value until here; the data never changed.
         for tensor, value in self.constants.values():
@@ -336,6 +340,16 @@ def _trace(operation: str) -> Trace:
             "the traced function"
         )
     return _active.stack[-1]
+
+
+def stored(tensor: Any) -> Any:
+    """A tensor as it is kept between runs, even where a graph that is being declared has written to it before.
+
+    >>> stored(tx.tensor(1.0))
+    tensor(1.)
+    """
+    trace = current_trace()
+    return tensor if trace is None or tensor is None else trace.stored(tensor)
 
 
 def _record(op: Any, args: tuple[Any, ...]) -> Any:

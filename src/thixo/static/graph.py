@@ -257,6 +257,11 @@ class Declaration(Trace):
                 return reads[value]
         return value
 
+    def stored(self, tensor: Any) -> Any:
+        """The variable itself, though it was written in place: whether that happens is known when something is fetched."""
+        known = self.constants.get(id(tensor))
+        return tensor if known is None else make_symbolic(known[1])
+
     def _capture(self, tensor: Any) -> ir.Value:
         name = self.names.get(id(tensor)) or _name_in_module(tensor) or "c"
         value = self.new_variable(tensor, name, bool(tensor.requires_grad and tensor.is_leaf))

@@ -4,6 +4,7 @@ from typing import Any
 
 import thixo as tx
 from thixo.errors import ShapeError, describe
+from thixo.graph.trace import stored
 from thixo.nn import functional as F
 from thixo.nn import init
 from thixo.nn.modules.module import Module
@@ -67,6 +68,11 @@ class RunningNorm(Module):
                 f"{self.num_features} channels"
             )
 
+    def _statistics(self, written: bool) -> tuple[Any, Any]:
+        """Mean and variance to write to, or as they are kept: in a declared graph an earlier training pass may be pending."""
+        mean, var = self.running_mean, self.running_var
+        return (mean, var) if written else (stored(mean), stored(var))
+
     def extra_repr(self) -> str:
         """The options."""
         return (
@@ -96,10 +102,9 @@ class _BatchNorm(RunningNorm):
                 momentum = 1.0 / float(self.num_batches_tracked)
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
         keep = not self.training or self.track_running_stats
+        mean, var = self._statistics(by_batch)
         return F.batch_norm(
-            input,
-            self.running_mean if keep else None,
-            self.running_var if keep else None,
+            input, mean if keep else None, var if keep else None,
             self.weight, self.bias, by_batch, momentum, self.eps,
         )  # fmt: skip
 

@@ -25,7 +25,7 @@ class _InstanceNorm(RunningNorm):
         x = input.unsqueeze(0) if lone else input
         by_input = self.training or not self.track_running_stats
         y = F.instance_norm(
-            x, self.running_mean, self.running_var, self.weight, self.bias, by_input,
+            x, *self._statistics(by_input), self.weight, self.bias, by_input,
             0.0 if self.momentum is None else self.momentum, self.eps,
         )  # fmt: skip
         return y.squeeze(0) if lone else y
