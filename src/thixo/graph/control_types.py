@@ -83,7 +83,7 @@ def alternatives(graphs: Sequence[Graph], given: list[Type], what: str) -> list[
         types = instantiate(graph, given, what)
         if len(types) != len(first) or any(map(_differ, types, first)):
             raise GraphError(
-                f"{what}: graphs {graphs[0].name} and {graph.name} must give the same types: "
+                f"{what}: all branches must give the same types: "
                 f"({_listed(first)}) and ({_listed(types)})"
             )
     return first
