@@ -12,6 +12,7 @@ ROOMS: list[tuple[str, ...]] = [
     ("errors",),
     (
         "config",
+        "progress",
         "dtype",
         "device",
         "layout",

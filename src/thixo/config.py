@@ -75,6 +75,9 @@ check: bool = _switch(
     False,
     "check each kernel's result against its shape and dtype rule, and each graph after each change",
 )
+progress: bool = _switch(
+    "THIXO_PROGRESS", _flag, True, "say on the standard error what takes more than two seconds"
+)
 eager: bool = _switch(
     "THIXO_EAGER", _flag, False, "run functions as they are where they would be traced or compiled"
 )

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from thixo import progress
 from thixo.errors import ArgumentError, GraphError
 from thixo.graph.ir import Graph
 
@@ -172,6 +173,7 @@ def _need_known(names: Iterable[str]) -> None:
 def _run(one: Pass, graph: Graph, signature: Any, show: bool) -> Report:
     before = str(graph) if show else None
     firings: list[Firing] = []
+    progress.step(f"pass {one.name}")
     changes = one.function(graph, firings)
     if changes:
         try:

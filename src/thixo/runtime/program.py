@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thixo import _core
+from thixo import _core, progress
 from thixo.dtype import uint8
 from thixo.errors import ShapeError
 from thixo.graph.constants import type_of
@@ -118,6 +118,7 @@ class Binding(ControlFlow):
             if self.flow is not None:
                 self.flow.add(-1, 1, (), (), ordered=True)
         for position, node in enumerate(self.nodes):
+            progress.step("binding nodes", position, len(self.nodes))
             self.position = position
             self._node(node)
             if self.flow is not None:

@@ -13,6 +13,7 @@ from typing import Any
 from thixo import _core
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Value
+from thixo.progress import task
 from thixo.runtime.base import Executor, inner_values
 from thixo.runtime.group_kernels import Kernels
 from thixo.runtime.program import Binding, Context
@@ -111,6 +112,10 @@ class Sunk(Executor):
         return results
 
     def _make(self, given: Sequence[Any]) -> Any:
+        with task(f"compiling graph {self.graph.name}"):
+            return self._made(given)
+
+    def _made(self, given: Sequence[Any]) -> Any:
         if self._schedule is None and not self.parallel:
             self._schedule = schedule(self.graph)
         context = Context(self._run_inside, self._kernels, self._schedule, self.parallel)

@@ -20,6 +20,7 @@ from thixo.graph.specialise import specialise
 from thixo.graph.trace import current_trace, untraced
 from thixo.ops import public as tx
 from thixo.passes import optimize
+from thixo.progress import task
 from thixo.pytree import tree_flatten, tree_unflatten
 from thixo.runtime.executor import EXECUTORS, Executor, executor
 from thixo.static.graph import Graph, Operation, need_own
@@ -334,7 +335,7 @@ class Program:
         key = tuple(sorted(special.items()))
         found = self._by_sizes.get(key)
         if found is None:
-            with untraced():
+            with untraced(), task(f"compiling graph {self.owner.name}"):
                 if special:
                     program = optimize(
                         specialise(self.graph, special),
