@@ -70,6 +70,15 @@ def tile_of(dtype: str, target: Target) -> Tile:
     return Tile(dtype, rows, vectors, lanes)
 
 
+def _broadcasting_rows(target: Target, rows: int, vectors: int) -> int:
+    """How many rows' elements of a panel of A are not loaded into a register, but by the multiply-adds themselves.
+
+    AVX-512 has these, and an instruction less for a row is what a tile needs where another thread of the core takes
+    slots. They load once for each vector: with half of the rows the ports for loads are still not full.
+    """
+    return rows * 3 // 7 if target.vector_bytes == 64 and vectors == 2 else 0
+
+
 PARAMETERS = (
     ("i64", "K"),
     ("ptr noalias readonly", "A"),
@@ -100,7 +109,7 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
     tile = tile_of(dtype, target)
     functions: list[Function] = []
     heights = range(1, tile.rows + 1)
-    for kind in ("panel", "rows"):
+    for kind in ("panel", "columns", "rows"):
         for masked in (False, True):
             for vectors in range(1, tile.vectors + 1):
                 functions += [_case(tile, target, rows, vectors, masked, kind) for rows in heights]
@@ -129,11 +138,12 @@ def _go_to(f: Function, chosen: str) -> None:
 def _entry(tile: Tile, target: Target) -> Function:
     """Chooses the case: how A lies, whether the last vector is partial, vectors, rows."""
     f = Function(f"gemm_{tile.dtype}_tile", PARAMETERS, attributes=target.attributes)
-    by_rows = f.op(f"zext i1 {f.compare('ne', '%a_row', 1)} to i64")
+    in_place = f.op(f"zext i1 {f.compare('ne', '%a_k', tile.width)} to i64")
+    kind = f.choose(f.compare("ne", "%a_row", 1), "i64", "2", in_place)
     vectors = f.div(f.add("%columns", tile.lanes - 1), tile.lanes)
     whole = f.mul(vectors, tile.lanes)
     masked = f.op(f"zext i1 {f.compare('ne', whole, '%columns')} to i64")
-    index = f.add(f.mul(by_rows, 2), masked)
+    index = f.add(f.mul(kind, 2), masked)
     index = f.add(f.mul(index, tile.vectors), f.sub(vectors, 1))
     index = f.add(f.mul(index, tile.rows), f.sub("%rows", 1))
     chosen = f.load("ptr", f.at(f"@gemm_{tile.dtype}_cases", index, "ptr"))
@@ -151,6 +161,7 @@ def _copying_entry(tile: Tile, target: Target) -> Function:
 
 def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kind: str) -> Function:
     by_rows, copies = kind == "rows", kind == "copying"
+    in_panel = copies or kind == "panel"
     name = f"gemm_{tile.dtype}_{kind}{'_masked' if masked else ''}_{rows}x{vectors}"
     parameters = (*PARAMETERS, _COPY) if copies else PARAMETERS
     f = Function(name, parameters, attributes=target.attributes, internal=True)
@@ -160,7 +171,7 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
         mask = f.mask(f.sub("%columns", (vectors - 1) * tile.lanes), tile.lanes)
     sums = [[f.variable(vec, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
     b_step = f.mul("%b_k", size)
-    a_step = str(size) if by_rows else f.mul("%a_k", size)
+    a_step = str(size) if by_rows else str(tile.width * size) if in_panel else f.mul("%a_k", size)
     odd = {}  # odd multiples of the step between rows: the others are these, scaled in the address
     if by_rows:
         row_step = f.mul("%a_row", size)
@@ -168,6 +179,12 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
             # Hidden from the compiler, which would add them up in the loop to save registers.
             odd[i] = f.op(f'call i64 asm "", "=r,0"(i64 {f.mul(row_step, i)})')
     a, b = f.variable("ptr", "%A", 8), f.variable("ptr", "%B", 8)
+    # The last rows' elements are broadcast by each multiply-add that needs them: see `_broadcasting_rows`. Not while
+    # copying, which leaves too few registers for another pointer.
+    alone = rows - (_broadcasting_rows(target, rows, vectors) if in_panel and not copies else 0)
+    twin = ""
+    if alone < rows:  # hidden from the compiler, which would load an element once
+        twin = f.variable("ptr", f.op('call ptr asm "", "=r,0"(ptr %A)'), 8)
     copy, later = "", ""
     if copies:
         copy = f.variable("ptr", "%P", 8)
@@ -188,7 +205,7 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
         last = f.compare("ult", below, c_rows[-1], "ptr")
         f.store("ptr", f.choose(last, "ptr", below, c_rows[-1]), next_c)
 
-    def step(a_now: str, b_now: str) -> None:
+    def step(a_now: str, b_now: str, a_again: str) -> None:
         """One k: a row of B in registers, each element of A's column against it."""
         across = []
         for j in range(vectors):
@@ -213,6 +230,9 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
                 at = f.at(a_now, f.mul(odd[i // scale], scale))
             one = f.splat(tile.element, f.load(tile.element, at, size), tile.lanes)
             for j in range(vectors):
+                if j and i >= alone:
+                    again = f.load(tile.element, f.at(a_again, i * size), size)
+                    one = f.splat(tile.element, again, tile.lanes)
                 old = f.load(vec, sums[i][j])
                 f.store(vec, f.intrinsic("fma", vec, one, across[j], old), sums[i][j])
 
@@ -222,10 +242,15 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
             by_rows
         ):  # so that it does not keep a pointer for each row either: there are not enough registers
             a_now = f.op(f'call ptr asm "", "=r,0"(ptr {a_now})')
+        a_again = f.load("ptr", twin) if twin else ""
         for _ in range(count):
-            step(a_now, b_now)
+            step(a_now, b_now, a_again)
             b_now = f.at(b_now, b_step)
             a_now = f.at(a_now, a_step)
+            if twin:
+                a_again = f.at(a_again, a_step)
+        if twin:
+            f.store("ptr", a_again, twin)
         f.store("ptr", a_now, a)
         f.store("ptr", b_now, b)
 
