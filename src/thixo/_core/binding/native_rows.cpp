@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../core/rows.h"
+#include "common_order.h"
 #include "program.h"
 
 namespace thixo {
@@ -303,6 +304,17 @@ bool holds_positions(const RowTable& table, PyObject* const* slots, int64_t leng
   return fits;
 }
 
+// Whether a rule reads this result again, beside the gradient, which mostly lies in the order of its shape: so should
+// the result, then.
+bool meets_gradient(const Operator& op, size_t result) {
+  for (const Rule& rule : op.rules)
+    for (const RuleArgument& argument : rule.arguments)
+      if (argument.from == From::Output && size_t(argument.index) == result) return true;
+  return false;
+}
+
+// Results of full size lie in the order of the operands (common_order.h), but for sums over rows: those want lanes along
+// the rows, in whatever order the input is.
 bool run(Call& call, Outcomes& outcomes, Results& out) {
   const Operator& op = call.op;
   std::string key;
@@ -338,9 +350,15 @@ bool run(Call& call, Outcomes& outcomes, Results& out) {
     operands[at] = {reinterpret_cast<char*>(&number), strides[at].data()};
     ++at;
   }
-  for (const Outcome& o : outcomes) {
+  CommonOrder order;
+  for (const Ref<Tensor>& t : call.tensors) order.add(*t, call.sizes);
+  for (int k = at; k < kernel.count; ++k) order.same = order.same && kernel.view[k] != RowView::Column;
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    const Outcome& o = outcomes[i];
     const RowView view = kernel.view[at];
-    Ref<Tensor> made = view == RowView::Column && numel == 0
+    const bool as_operands = view == RowView::Full && (!o.shaped || o.shape == call.sizes) && !meets_gradient(op, i);
+    Ref<Tensor> made = as_operands ? order.make(call.sizes, o.dtype)
+                       : view == RowView::Column && numel == 0
                            ? zeros(along, o.dtype)
                            : empty(view == RowView::Full ? call.sizes : view == RowView::Row ? kept : along, o.dtype);
     place(*made);
