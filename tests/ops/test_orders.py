@@ -1,0 +1,58 @@
+"""Operands that lie in another order than their shape: the same numbers, and results that need not be turned."""
+
+import numpy as np
+import pytest
+
+import thixo as tx
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+SHAPES = [(37, 203), (130, 129), (16, 128), (1, 300), (5, 4)]
+
+
+def turned(a):
+    """The same elements, the last two axes the other way round in memory."""
+    return tx.tensor(np.ascontiguousarray(np.swapaxes(a, -1, -2))).transpose(-1, -2)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, (3, 41, 67)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
+def test_gradients_and_results_in_tiles(rng, shape, dtype):
+    a, b, g = (rng.integers(-9, 9, shape).astype(dtype) for _ in range(3))
+    np.testing.assert_array_equal((turned(a) * tx.tensor(b)).numpy(), a * b)
+    np.testing.assert_array_equal((tx.tensor(a) - turned(b)).numpy(), a - b)
+    if dtype != np.int16:
+        x, y = turned(a).requires_grad_(), tx.tensor(b).requires_grad_()
+        into_x, into_y = tx.autograd.grad(x * y, [x, y], tx.tensor(g))
+        np.testing.assert_array_equal(into_x.numpy(), g * b)
+        np.testing.assert_array_equal(into_y.numpy(), g * a)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("dim", [0, 1, (0, 1)])
+def test_rows_of_turned_operands(rng, shape, dim):
+    a = rng.standard_normal(shape, np.float32)
+    plain, other = tx.tensor(a).requires_grad_(), turned(a).requires_grad_()
+    g = tx.tensor(rng.standard_normal(np.sum(a, dim).shape).astype(np.float32))
+    for function in (tx.var, tx.amax, tx.logsumexp):
+        of_plain = tx.autograd.grad(function(plain, dim), plain, g)[0]
+        of_other = tx.autograd.grad(function(other, dim), other, g)[0]
+        np.testing.assert_allclose(of_other.numpy(), of_plain.numpy(), rtol=1e-5, atol=1e-6)
+    if min(shape) > 1:  # nothing was turned on the way
+        assert tx.autograd.grad(tx.var(other, dim), other, g)[0].stride() == other.stride()
+
+
+def test_norms_of_turned_operands(rng):
+    a = rng.standard_normal((6, 5, 7, 9), np.float32)
+    expected = (a - a.mean((0, 2, 3), keepdims=True)) / np.sqrt(
+        a.var((0, 2, 3), keepdims=True) + 1e-5
+    )
+    normal = tx.nn.functional.batch_norm(turned(a), None, None, training=True)
+    np.testing.assert_allclose(normal.numpy(), expected, rtol=1e-4, atol=1e-5)
+    expected = (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5)
+    normal = tx.nn.functional.layer_norm(turned(a), (9,))
+    np.testing.assert_allclose(normal.numpy(), expected, rtol=1e-4, atol=1e-5)
