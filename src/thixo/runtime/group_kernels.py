@@ -14,23 +14,29 @@ class Kernels:
     """The kernels of fused nodes, by their bodies: made once for all sizes."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Graph, Group | None, Any]] = {}
+        self._groups: dict[int, tuple[Graph, Group | None]] = {}
+        self._known: dict[int, tuple[Group, Any] | None] = {}
 
     def find(self, body: Graph) -> tuple[Group, Any] | None:
         """A body's kernel, and what the native side must know of it; None where it runs as a call."""
-        known = self._known.get(id(body))
-        if known is None:
-            known = self._known[id(body)] = (body, *self._made(body))
-        _, group, code = known
-        return None if group is None or code is None else (group, code)
+        if id(body) not in self._known:
+            self._known[id(body)] = self._made(body)  # raises Pending while its code is made
+        return self._known[id(body)]
 
-    def _made(self, body: Graph) -> tuple[Group | None, Any]:
+    def _made(self, body: Graph) -> tuple[Group, Any] | None:
+        if id(body) not in self._groups:
+            try:
+                self._groups[id(body)] = body, lower_group(body)
+            except NotLowered:
+                self._groups[id(body)] = body, None
+        group = self._groups[id(body)][1]
+        if group is None:
+            return None
         try:
-            group = lower_group(body)
             if group.kind == "rows":
                 return group, rows.about(group.kernel)
             code = kernels.address(group.kernel)
-            results = sum(o.written for o in group.kernel.operands)
-            return group, None if code is None else (code, kernels.grain(group.kernel), results)
         except NotLowered:
-            return None, None
+            return None
+        results = sum(o.written for o in group.kernel.operands)
+        return None if code is None else (group, (code, kernels.grain(group.kernel), results))

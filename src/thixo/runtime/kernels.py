@@ -20,6 +20,7 @@ from thixo.codegen.kernel import Kernel
 from thixo.codegen.lower import NUMBER, TENSOR, lower_pointwise
 from thixo.dtype import BY_CODE
 from thixo.runtime import cache
+from thixo.runtime.batch import Pending, current
 
 # What the core says of each parameter; see binding/pointwise.cpp.
 ABSENT, PROMOTED, DEFAULT, NUMERIC, FIXED, OTHER_DTYPE = range(6)
@@ -102,8 +103,12 @@ def symbol(kernel: Kernel) -> str:
 def load(name: str, text: Callable[[str, Any], str]) -> int | None:
     """Where the function of this name is: in this process already, shipped, on disk, or made now from its text.
 
-    The name must say everything that the text depends on, but for the target.
+    The name must say everything that the text depends on, but for the target. Raises `Pending` while a batch is open
+    and it is yet to be made.
     """
+    found = _addresses.get(name)
+    if found is not None:
+        return found
     with _loading:
         if name not in _addresses:
             try:
@@ -119,11 +124,28 @@ def _made(name: str, text: Callable[[str, Any], str]) -> int:
 
     machine = target.host()
     key = hashlib.sha256(f"{name} {machine.name} {compile.version()}".encode()).hexdigest()
-    code = cache.get(key)
-    if code is None:
-        code = compile.object_code(text(name, machine), machine)
+
+    def code() -> bytes:
+        return compile.object_code(text(name, machine), machine)
+
+    def linked(code: bytes) -> int:
+        return compile.loaded().addresses(code, [name])[0]
+
+    def keep(code: bytes) -> None:
         cache.put(key, code)
-    return compile.loaded().addresses(code, [name])[0]
+        with _loading:
+            if name not in _addresses:
+                _addresses[name] = linked(code)
+
+    found = cache.get(key)
+    if found is None:
+        batch = current()
+        if batch is not None:
+            batch.add(name, code, keep)
+            raise Pending
+        found = code()
+        cache.put(key, found)
+    return linked(found)
 
 
 @functools.cache

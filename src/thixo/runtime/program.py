@@ -26,6 +26,7 @@ from thixo.graph.operators import call_arguments
 from thixo.graph.sizes import sizes_in
 from thixo.ops import public as tx
 from thixo.runtime.base import fresh
+from thixo.runtime.batch import Pending
 from thixo.runtime.flow import Flow
 from thixo.runtime.group_kernels import Kernels
 from thixo.runtime.program_control import ControlFlow, NotStatic
@@ -120,7 +121,11 @@ class Binding(ControlFlow):
         for position, node in enumerate(self.nodes):
             progress.step("binding nodes", position, len(self.nodes))
             self.position = position
-            self._node(node)
+            try:
+                self._node(node)
+            except Pending:  # the next program that is made finds the kernel; what is asked for besides?
+                self._made(node)
+                continue
             if self.flow is not None:
                 self._flow_of(node)
         self.position = len(self.nodes)

@@ -15,6 +15,7 @@ from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Value
 from thixo.progress import task
 from thixo.runtime.base import Executor, inner_values
+from thixo.runtime.batch import Batch
 from thixo.runtime.group_kernels import Kernels
 from thixo.runtime.program import Binding, Context
 from thixo.schedule import schedule
@@ -118,10 +119,16 @@ class Sunk(Executor):
     def _made(self, given: Sequence[Any]) -> Any:
         if self._schedule is None and not self.parallel:
             self._schedule = schedule(self.graph)
-        context = Context(self._run_inside, self._kernels, self._schedule, self.parallel)
         enabled = _core.set_grad_enabled(False)
         try:
-            bound = Binding(self.graph, given, context, self.parallel, self.writes)
+            with Batch() as batch:
+                while True:
+                    context = Context(
+                        self._run_inside, self._kernels, self._schedule, self.parallel
+                    )
+                    bound = Binding(self.graph, given, context, self.parallel, self.writes)
+                    if not batch.finish():  # nothing was left out for want of a kernel
+                        break
             program = bound.program
         finally:
             _core.set_grad_enabled(enabled)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,12 +14,28 @@ from thixo.codegen.llvm.target import Target
 PIPELINE = "inline,sroa,instcombine,simplifycfg; code at 2"
 
 
-@functools.cache
+_of_thread = threading.local()  # threads compile side by side: each has its own machines
+
+
 def _machine(target: Target) -> Any:
+    known = _of_thread.__dict__
+    if target not in known:
+        known[target] = _new_machine(target)
+    return known[target]
+
+
+@functools.cache
+def _initialize() -> None:
     import llvmlite.binding as llvm
 
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+
+
+def _new_machine(target: Target) -> Any:
+    import llvmlite.binding as llvm
+
+    _initialize()
     triple = target.triple or llvm.get_process_triple()
     made = llvm.Target.from_triple(triple).create_target_machine(
         cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
@@ -39,11 +57,33 @@ def object_code(text: str, target: Target) -> bytes:
     import llvmlite.binding as llvm
 
     machine = _machine(target)
-    module = llvm.parse_assembly(text)
+    module = llvm.parse_assembly(text, llvm.create_context())
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
     _optimise(module, machine)
-    return bytes(machine.emit_object(module))
+    return _emitted(module, machine)
+
+
+def _emitted(module: Any, machine: Any) -> bytes:
+    """What machine.emit_object gives.
+
+    llvmlite lets one thread in at a time. LLVM itself needs that only of threads that share a context or a machine, and
+    ours share neither, so its longest call goes past the lock, where this llvmlite has it as we know it.
+    """
+    from llvmlite.binding import ffi
+
+    emit = getattr(ffi.lib.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
+    if emit is None:
+        return bytes(machine.emit_object(module))
+    with ffi.OutputString() as error:
+        buffer = emit(machine, module, 1, error)
+        if not buffer:
+            raise RuntimeError(str(error))
+    try:
+        size = ffi.lib.LLVMPY_GetBufferSize(buffer)
+        return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), size)
+    finally:
+        ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 def assembly(text: str, target: Target) -> str:

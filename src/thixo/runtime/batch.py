@@ -1,0 +1,94 @@
+"""Kernels that a program needs, compiled side by side.
+
+While a `Batch` is open, whoever asks for a kernel that is neither in this process nor on disk gets `Pending`, and threads
+begin to compile it. So a program is bound in two turns: one that asks for all it needs, and one that finds it there.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Self
+
+from thixo.threads import get_num_threads
+
+_of_thread = threading.local()
+
+
+class Pending(Exception):
+    """The kernel is being compiled: ask again when the batch is finished."""
+
+
+class Batch:
+    """Jobs that threads work at from when they are added; what they give is kept when the batch is finished.
+
+    >>> kept = []
+    >>> with Batch() as batch:
+    ...     batch.add("two", lambda: 1 + 1, kept.append)
+    ...     batch.finish()
+    >>> kept
+    [2]
+    """
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._jobs: list[tuple[str, Callable[[], Any]]] = []  # the next one is the last
+        self._keep: dict[str, Callable[[Any], None]] = {}
+        self._made: dict[str, Any] = {}
+        self._threads: list[threading.Thread] = []
+        self._error: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        self._outer = current()
+        _of_thread.batch = self
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _of_thread.batch = self._outer
+        self._jobs.clear()
+        for thread in self._threads:
+            thread.join()
+
+    def add(self, name: str, job: Callable[[], Any], keep: Callable[[Any], None]) -> None:
+        """A job, unless there is one of this name; `keep` gets its result in the thread that finishes the batch."""
+        if name in self._names:
+            return
+        self._names.add(name)
+        self._keep[name] = keep
+        self._jobs.append((name, job))
+        if len(self._threads) < get_num_threads() - 1:  # the caller is one more
+            self._threads.append(threading.Thread(target=self._work, daemon=True))
+            self._threads[-1].start()
+
+    def finish(self) -> bool:
+        """Wait for all jobs and keep their results; False if there were none."""
+        if not self._names:
+            return False
+        self._work()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        if self._error is not None:
+            raise self._error
+        for name, made in self._made.items():
+            self._keep[name](made)
+        self._names.clear()
+        self._made.clear()
+        return True
+
+    def _work(self) -> None:
+        while self._error is None:
+            try:
+                name, job = self._jobs.pop()
+            except IndexError:
+                return
+            try:
+                self._made[name] = job()
+            except BaseException as error:  # it is the caller's
+                self._error = error
+                self._jobs.clear()
+
+
+def current() -> Batch | None:
+    """The batch that this thread has opened, if any."""
+    return getattr(_of_thread, "batch", None)
