@@ -1,7 +1,7 @@
 """The verifier: is this a graph, and are its types those of the operators' own rules?"""
 
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from thixo.errors import GraphError, ThixoError
 from thixo.graph.control import CONTROL, subgraphs
@@ -13,8 +13,23 @@ from thixo.ops.base import TABLE
 from thixo.symbolic import Dim, Size, guards
 
 
-def verify(graph: Graph) -> None:
+class Checked(NamedTuple):
+    """A node that was found right: its arguments and results then, sizes that it brings, guards that it needs."""
+
+    args: tuple[Any, ...]
+    outputs: tuple[Value, ...]
+    bound: tuple[str, ...]
+    guards: tuple[str, ...]
+
+
+Known = dict[Node, Checked]
+
+
+def verify(graph: Graph, known: Known | None = None) -> None:
     """Raise a GraphError that names the node and its line unless the graph is well formed.
+
+    Who verifies a graph again after changes keeps what is known of its nodes: rules are not asked twice for a node that
+    stayed as it was.
 
     >>> graph = tx.jit.trace(lambda x: x.exp(), tx.ones(2)).graph
     >>> verify(graph)
@@ -29,13 +44,14 @@ def verify(graph: Graph) -> None:
             raise GraphError(
                 f"graph {inner.name}: it is part of another graph and may change nothing; return the new value"
             )
-        _Verifier(inner).run()
-    _Verifier(graph).run()
+        _Verifier(inner, known).run()
+    _Verifier(graph, known).run()
 
 
 class _Verifier:
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, known: Known | None) -> None:
         self.graph = graph
+        self.known = known
         self.defined: set[Value] = set()
         self.names: set[str] = set()
         self.symbols = set(symbols_of(graph))
@@ -105,11 +121,25 @@ class _Verifier:
                 foreign = value.name in self.names
                 problem = "belongs to another graph" if foreign else "is not defined before"
                 self._fail(f"its input {value.name!r} {problem}", node)
+        if self.known is not None and self._is_known(node, self.known.get(node)):
+            for value in node.outputs:
+                self._define(value, node)
+            return
         for p, a in zip(op.sig.params, node.args, strict=True):
             self._check_argument(node, p, a)
         for value in node.outputs:
             self._define(value, node)
-        self._check_types(node)
+        needed, bound = self._check_types(node)
+        if self.known is not None and op.kind != "control":  # graphs inside of nodes change in place
+            self.known[node] = Checked(node.args, node.outputs, bound, needed)
+
+    def _is_known(self, node: Node, checked: Checked | None) -> bool:
+        if checked is None or checked.outputs != node.outputs or not self.guarded.issuperset(checked.guards):
+            return False
+        if not _same_arguments(checked.args, node.args):
+            return False
+        self.bound.update(checked.bound)
+        return True
 
     def _check_argument(self, node: Node, p: Any, a: Any) -> None:
         if a is None and p.optional:
@@ -138,7 +168,8 @@ class _Verifier:
                 if name not in self.bound:
                     self._fail(f"{p.name}: nothing says how large {name} is", node)
 
-    def _check_types(self, node: Node) -> None:
+    def _check_types(self, node: Node) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The guards that it needs, and the names of sizes that it brings."""
         with guards() as assumed:
             try:
                 inferred = result_types(node.op, node.args)
@@ -157,6 +188,7 @@ class _Verifier:
             if value.type != type:
                 self._fail(f"{value.name} is {value.type}, its rule gives {type}", node)
             self._check_sizes(value.type, value.name, node)
+        return tuple(map(str, assumed)), tuple(n for s in made.values() for n in symbols_in(s))
 
     def _match_new_sizes(self, node: Node, inferred: list[Type]) -> dict[str, Size]:
         """Sizes that the data decide: what the rule calls them now -> what the graph calls them."""
@@ -194,6 +226,17 @@ class _Verifier:
                 for name in symbols_in(size):
                     if name not in self.bound:
                         self._fail(f"guard {guard}: nothing says how large {name} is")
+
+
+def _same_arguments(a: Any, b: Any) -> bool:
+    """Whether arguments are the very same values, numbers and graphs; equal is not enough, as 1 is True."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(map(_same_arguments, a, b))
+    return False
 
 
 def _short(node: Node) -> str:

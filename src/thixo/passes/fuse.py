@@ -144,6 +144,7 @@ class Bodies:
 
     def __init__(self) -> None:
         self._known: dict[str, Graph | None] = {}
+        self._alike: dict[Any, Graph] = {}
         self._kinds: dict[Any, str | None] = {}
         self._costs: dict[str, int] = {}
 
@@ -226,6 +227,10 @@ class Bodies:
             if v in grouping.results or any(r not in inside for r in grouping.readers.get(v, ()))
         ]
         nodes = [grouping.nodes[m] for m in sorted(chosen)]
+        source = grouping.nodes[members[-1]].source
+        alike = _alike_key(graph, nodes, inputs, outputs)
+        if alike in self._alike:  # of the same sizes too: there is nothing left to find out
+            return Node(FUSED, (self._alike[alike], inputs), outputs, source)
         body = self._shared(_body(graph, nodes, inputs, outputs))
         try:
             with guards() as kept:
@@ -234,7 +239,8 @@ class Bodies:
             raise Unfit(str(error)) from None
         if kept or any(t != v.type for t, v in zip(types, outputs, strict=True)):
             raise Unfit("types that differ")
-        return Node(FUSED, (body, inputs), outputs, grouping.nodes[members[-1]].source)
+        self._alike[alike] = body
+        return Node(FUSED, (body, inputs), outputs, source)
 
     def _shared(self, body: Graph) -> Graph:
         """An equal body that is there already; refused where it is no kernel."""
@@ -270,6 +276,35 @@ def _kind_key(a: Any) -> Any:
     if isinstance(a, Dim):
         return "size"
     return type(a).__name__, str(a)
+
+
+def _alike_key(
+    graph: Graph, nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value]
+) -> Any:
+    """Equal for groups that differ in nothing but which values they read and make."""
+    numbers: dict[Value, Any] = {v: i for i, v in enumerate(inputs)}
+
+    def key(a: Any) -> Any:
+        if isinstance(a, Value):
+            found = numbers.get(a)
+            if found is None:  # a number that becomes part of the kernel
+                data = graph.constants[a]
+                found = numbers[a] = (len(numbers), data.tobytes(), str(a.type))
+            return "value", found
+        if isinstance(a, tuple | list):
+            return type(a).__name__, tuple(map(key, a))
+        if isinstance(a, float):
+            return "float", a.hex()
+        return type(a).__name__, str(a)
+
+    body = []
+    for node in nodes:
+        body.append((node.op.full_name, *map(key, node.args)))
+        for v in node.outputs:
+            numbers[v] = len(numbers)
+    types = tuple(str(v.type) for v in inputs)
+    bounds = {n: a.bounds for v in inputs for s in v.shape if isinstance(s, Dim) for n, a in s.symbols.items()}
+    return types, tuple(bounds.items()), tuple(body), tuple(numbers[v] for v in outputs)
 
 
 def _is_number(graph: Graph, v: Value) -> bool:

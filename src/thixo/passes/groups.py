@@ -7,6 +7,7 @@ another waits for that. What reads the same large value joins too. A group that 
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +20,7 @@ MOST_NODES = 64
 MOST_OPERANDS = 15
 MOST_WALKS = 8  # along a row
 CHEAP = 3  # instructions that may be done again for each place of a larger space
-SEARCH = 300  # units that may have to move so that two can be one
+SEARCH = 100  # units that may have to move so that two can be one
 SMALL = 16384  # elements: so few are worth no second kernel
 
 Space = tuple[str, ...]  # the sizes that are not 1, in order
@@ -68,6 +69,7 @@ class Grouping:
                 if last >= 0:
                     self.after[last] = i
                 last = i
+        self.waits: list[list[int] | None] = [None] * len(self.nodes)
         self.order = list(range(len(self.nodes)))
         self.now = 0  # the node that is looked at
         self.touched: dict[Value, int] = {}  # a node whose group reads a value of full size
@@ -272,18 +274,24 @@ class Grouping:
         g = self.group[unit]
         return (unit,) if g is None else g.members
 
-    def _waits_for(self, i: int) -> Iterator[int]:
+    def _waits_for(self, i: int) -> list[int]:
         """The nodes that must run before a node."""
-        for v in self.inputs[i]:
-            if v in self.makers:
-                yield self.makers[v]
-        if self.before[i] >= 0:
-            yield self.before[i]
+        found = self.waits[i]
+        if found is None:
+            found = self.waits[i] = [self.makers[v] for v in self.inputs[i] if v in self.makers]
+            if self.before[i] >= 0:
+                found.append(self.before[i])
+        return found
 
-    def _sources(self, unit: int) -> Iterator[int]:
-        for i in self._nodes(unit):
-            for m in self._waits_for(i):
-                yield self._unit(m)
+    def _sources(self, unit: int) -> set[int]:
+        """The units that must run before one, and perhaps itself."""
+        g = self.group[unit]
+        if g is None:
+            nodes: Iterable[int] = self._waits_for(unit)
+        else:
+            nodes = {m for i in g.members for m in self._waits_for(i)}
+        group = self.group
+        return {m if (of := group[m]) is None else of.number for m in nodes}
 
     def _followers(self, unit: int) -> Iterator[int]:
         """The units that wait for one, of those that were looked at already."""
@@ -295,18 +303,23 @@ class Grouping:
             if 0 <= self.after[i] < self.now:
                 yield self._unit(self.after[i])
 
-    def _reach(self, first: Iterable[int], step: Any, inside: Any) -> set[int] | None:
-        """The units reached from some by steps inside of a range; None if they are too many."""
+    def _reach(self, first: Iterable[int], step: Any, inside: Any, avoid: int) -> set[int] | None:
+        """The units reached from some by steps inside of a range; None if one must not be, or they are too many."""
+        order = self.order
         found: set[int] = set()
-        pending = [u for u in first if inside(self.order[u])]
+        # The first in order comes first: a way to what must not be reached leads there.
+        pending = [(order[u], u) for u in first if inside(order[u])]
+        heapq.heapify(pending)
         while pending:
-            u = pending.pop()
+            u = heapq.heappop(pending)[1]
             if u in found:
                 continue
-            if len(found) >= SEARCH:
+            if u == avoid or len(found) >= SEARCH:
                 return None
             found.add(u)
-            pending += [w for w in step(u) if inside(self.order[w])]
+            for w in step(u):
+                if w not in found and inside(order[w]):
+                    heapq.heappush(pending, (order[w], w))
         return found
 
     def _bring_together(self, a: int, b: int) -> bool:
@@ -315,14 +328,14 @@ class Grouping:
             a, b = b, a
         low = self.order[a]
         others = (u for u in self._sources(b) if u not in (a, b))
-        back = self._reach(others, self._sources, lambda o: o >= low)
-        if back is None or a in back:
+        back = self._reach(others, self._sources, lambda o: o >= low, a)
+        if back is None:
             return False
         if not back:
             return True
         high = max(self.order[u] for u in back)
         ahead = (u for u in self._followers(a) if u not in (a, b))
-        forth = self._reach(ahead, self._followers, lambda o: o <= high)
+        forth = self._reach(ahead, self._followers, lambda o: o <= high, -1)
         if forth is None:
             return False
         places = sorted([low, *(self.order[u] for u in (*back, *forth))])

@@ -19,6 +19,7 @@ from typing import Any
 from thixo import progress
 from thixo.errors import ArgumentError, GraphError
 from thixo.graph.ir import Graph
+from thixo.graph.verify import Known, verify
 
 PASSES: "dict[str, Pass]" = {}  # in the order in which they were declared
 
@@ -129,10 +130,11 @@ def optimize(
     chosen = [p for n, p in PASSES.items() if n not in left_out and (only is None or n in only)]
     result = Optimized(graph.copy())
     signature = _signature(result.graph)
+    known: Known = {}
     for _ in range(ROUNDS):
         changed = 0
         for one in (p for p in chosen if not p.last):
-            report = _run(one, result.graph, signature, show)
+            report = _run(one, result.graph, signature, show, known)
             changed += report.changes
             if report.changes:
                 result.reports.append(report)
@@ -143,7 +145,7 @@ def optimize(
                     _recompute(budget)
                 )  # last of all: fusion would join what is made twice
             for one in closing:
-                report = _run(one, result.graph, signature, show)
+                report = _run(one, result.graph, signature, show, known)
                 if report.changes:
                     result.reports.append(report)
             return result
@@ -170,14 +172,14 @@ def _need_known(names: Iterable[str]) -> None:
             raise ArgumentError(f"passes: there is no pass {name!r}; they are {', '.join(PASSES)}")
 
 
-def _run(one: Pass, graph: Graph, signature: Any, show: bool) -> Report:
+def _run(one: Pass, graph: Graph, signature: Any, show: bool, known: Known) -> Report:
     before = str(graph) if show else None
     firings: list[Firing] = []
     progress.step(f"pass {one.name}")
     changes = one.function(graph, firings)
     if changes:
         try:
-            graph.verify()
+            verify(graph, known)
         except GraphError as error:
             raise GraphError(f"pass {one.name}: {error}") from None
         if _signature(graph) != signature:
