@@ -130,11 +130,17 @@ class _Verifier:
         for value in node.outputs:
             self._define(value, node)
         needed, bound = self._check_types(node)
-        if self.known is not None and op.kind != "control":  # graphs inside of nodes change in place
+        if (
+            self.known is not None and op.kind != "control"
+        ):  # graphs inside of nodes change in place
             self.known[node] = Checked(node.args, node.outputs, bound, needed)
 
     def _is_known(self, node: Node, checked: Checked | None) -> bool:
-        if checked is None or checked.outputs != node.outputs or not self.guarded.issuperset(checked.guards):
+        if (
+            checked is None
+            or checked.outputs != node.outputs
+            or not self.guarded.issuperset(checked.guards)
+        ):
             return False
         if not _same_arguments(checked.args, node.args):
             return False

@@ -303,7 +303,13 @@ def _alike_key(
         for v in node.outputs:
             numbers[v] = len(numbers)
     types = tuple(str(v.type) for v in inputs)
-    bounds = {n: a.bounds for v in inputs for s in v.shape if isinstance(s, Dim) for n, a in s.symbols.items()}
+    bounds = {
+        n: a.bounds
+        for v in inputs
+        for s in v.shape
+        if isinstance(s, Dim)
+        for n, a in s.symbols.items()
+    }
     return types, tuple(bounds.items()), tuple(body), tuple(numbers[v] for v in outputs)
 
 

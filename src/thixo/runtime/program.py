@@ -108,6 +108,7 @@ class Binding(ControlFlow):
         self.placed: list[tuple[Any, int]] = []  # what has its place in the arena already
         self.born: dict[Value, int] = {}
         self.last: dict[Value, int] = {}
+        self.partial = False  # some kernels are not there yet: it cannot run
         self._values(given)
         # Who waits for data or runs beside others is not where a plan thinks that it is.
         plain = not self.dynamic and not parallel
@@ -123,9 +124,11 @@ class Binding(ControlFlow):
             self.position = position
             try:
                 self._node(node)
-            except Pending:  # the next program that is made finds the kernel; what is asked for besides?
+            except (
+                Pending
+            ):  # the next program that is made finds the kernel; what is asked for besides?
                 self._made(node)
-                continue
+                self.partial = True
             if self.flow is not None:
                 self._flow_of(node)
         self.position = len(self.nodes)
@@ -358,7 +361,8 @@ class Binding(ControlFlow):
             program.output(copied)
         if writes:
             self._write()
-        self._arena(taken)
+        if not self.partial:
+            self._arena(taken)
         program.names(
             tuple(n.op.full_name for n in self.nodes), tuple(n.source or "" for n in self.nodes)
         )

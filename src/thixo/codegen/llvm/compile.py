@@ -18,10 +18,10 @@ _of_thread = threading.local()  # threads compile side by side: each has its own
 
 
 def _machine(target: Target) -> Any:
-    known = _of_thread.__dict__
-    if target not in known:
-        known[target] = _new_machine(target)
-    return known[target]
+    known, name = _of_thread.__dict__, repr(target)
+    if name not in known:
+        known[name] = _new_machine(target)
+    return known[name]
 
 
 @functools.cache
