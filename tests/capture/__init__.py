@@ -1,0 +1,1 @@
+"""What Python programmers write, to be captured as graphs."""
