@@ -184,7 +184,7 @@ class DropoutAndNorm(nn.Module):
     lambda d: (tx.tensor([0, 2, 1]), True),
     lambda d: (tx.tensor([3, 3]), False),
     build=lambda c: c(),
-    grad=(),
+    parameters=True,
     check=lambda r, *_: r.shape[-1] == 4,
 )
 class TiedWeights(nn.Module):

@@ -130,6 +130,7 @@ class _Cache:
     lambda d: (d.normal(3, 4), _Cache(), 8),
     lambda d: (d.normal(5, 4), _Cache(), 2),
     build=lambda c: c(4),
+    parameters=True,
     mutates=True,
 )
 class CachedAttention(nn.Module):
@@ -243,7 +244,13 @@ class AdaptiveComputation(nn.Module):
         return tx.stack(results)
 
 
-@case(lambda d: (d.normal(6, 2), 2), lambda d: (d.normal(6, 2), 4), build=lambda c: c())
+@case(
+    lambda d: (d.normal(6, 2), 2),
+    lambda d: (d.normal(6, 2), 4),
+    build=lambda c: c(),
+    parameters=True,
+    detaches=True,
+)
 class TruncatedHistory(nn.Module):
     """The state is cut from its history every few steps."""
 

@@ -79,13 +79,14 @@ class Case:
     build: (
         Callable[[Any], Callable[..., Any]] | None
     )  # fresh state: a module, or an object's method
+    parameters: bool  # its module's parameters are differentiated
+    detaches: bool  # cuts gradients on purpose, so that finite differences see more than they do
     answers: tuple[Any, ...] | None  # the known result of each set; None where it is not known
     check: Callable[..., bool] | None  # of the result and the arguments before the call
     prints: bool  # writes to stdout in some set
     mutates: bool  # changes its arguments, or the object whose method it is, in some set
     changes: tuple[str, ...]  # globals of its module that it changes
     random: bool  # draws from the default generator
-    same_path: bool  # the sets differ in sizes or kinds, not in the instructions that are run
 
     def callable(self) -> Callable[..., Any]:
         """What to call: the function itself, or one with fresh state."""
@@ -112,13 +113,14 @@ def case(
     *sets: Maker,
     grad: tuple[int | str, ...] = (),
     build: Callable[[Any], Callable[..., Any]] | None = None,
+    parameters: bool = False,
+    detaches: bool = False,
     answers: list[Any] | None = None,
     check: Callable[..., bool] | None = None,
     prints: bool = False,
     mutates: bool = False,
     changes: tuple[str, ...] = (),
     random: bool = False,
-    same_path: bool = False,
 ) -> Callable[[Any], Any]:
     """Register what is decorated; see `Case` for the meaning of each argument."""
 
@@ -135,13 +137,14 @@ def case(
             sets,
             grad,
             build,
+            parameters or bool(grad and isinstance(function, type)),
+            detaches,
             known,
             check,
             prints,
             mutates,
             changes,
             random,
-            same_path,
         )
         return function
 
