@@ -63,14 +63,16 @@ bool is_thin(const Job& job, const GemmKernels& g) {
   return job.m <= (job.k >= 256 ? most : job.k >= 128 ? 8 : 0);
 }
 
-constexpr int64_t kFewTiles = 32, kFewKForPanels = 48;  // so few do not make up for packing
+constexpr int64_t kFewTiles = 32, kFewKForPanels = 48, kVeryFewK = 16;  // so few do not make up for packing
 
 bool is_direct(const Job& job, const GemmKernels& g) {
   if (!direct_fits(job, g)) return false;
   if (job.m <= 2 * g.tiles.rows) return true;  // packing B would cost more than it saves
   if (job.k * job.n * item_size(job.dtype) > kNearBytes) return false;
   const int64_t tiles = ceil_div(job.m, g.tiles.rows) * ceil_div(job.n, g.tiles.columns);
-  return job.k < kFewKForPanels || tiles < kFewTiles || (job.n <= 2 * g.tiles.columns && job.k < 4 * kFewK);
+  if (tiles < kFewTiles || job.k < kVeryFewK || (job.n <= 2 * g.tiles.columns && job.k < 4 * kFewK)) return true;
+  const bool c_is_near = job.m * job.n * item_size(job.dtype) <= kNearBytes / 2;
+  return (job.k < kFewKForPanels && (c_is_near || job.n <= 4 * g.tiles.columns)) || streams_c(job, g);
 }
 
 // Few columns would use each element of a packed A too seldom. Rows that lie a power of two apart are in each other's
@@ -78,7 +80,7 @@ bool is_direct(const Job& job, const GemmKernels& g) {
 bool a_stays(const Job& job, const GemmKernels& g) {
   if (!a_stays_fits(job, g)) return false;
   const bool apart = job.a_row * item_size(job.dtype) % 1024 != 0;
-  return job.n <= (apart ? 4 : 3) * g.tiles.columns || job.k < kFewK;
+  return job.n <= (apart ? 4 : 3) * g.tiles.columns || job.k < kVeryFewK;
 }
 
 // Columns that fill vectors badly, while rows would fill them well.

@@ -63,12 +63,20 @@ inline void pack_panel(PackCall along, PackCall across, PackAnyCall any, const v
 struct Share {
   int64_t top, bottom, left, right;  // in panels
 };
+struct RowPanel {
+  int64_t row, rows;
+};
 struct Shares {
   int64_t rows, row_panels, column_panels;  // all
   int64_t height;                           // of all panels but the last; 0: rows are dealt out evenly
   int64_t down, across;                     // groups
   int64_t count() const { return down * across; }
   int64_t row(int64_t panel) const { return height ? std::min(rows, panel * height) : panel * rows / row_panels; }
+  // Divides: to be asked for once for all tiles of the panel.
+  RowPanel rows_of(int64_t panel) const {
+    const int64_t top = row(panel);
+    return {top, row(panel + 1) - top};
+  }
   Share at(int64_t number) const {
     const int64_t r = number / across, c = number % across;
     return {r * row_panels / down, (r + 1) * row_panels / down, c * column_panels / across, (c + 1) * column_panels / across};
@@ -82,6 +90,7 @@ Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_c
 inline int64_t panel_height(int64_t m, int64_t rows) { return ceil_div(m, ceil_div(m, rows)); }
 
 bool direct_fits(const Job& job, const GemmKernels& g);
+bool streams_c(const Job& job, const GemmKernels& g);  // a direct product whose result goes past the caches
 void direct_product(const Job& job, const GemmKernels& g);
 bool thin_fits(const Job& job);
 void thin_product(const Job& job, const GemmKernels& g);

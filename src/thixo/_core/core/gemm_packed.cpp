@@ -45,11 +45,10 @@ struct Packed {
   int64_t depth(int64_t k) const { return std::min(pass, job.k - k); }
   bool copies(int64_t column_panel) const { return packs_itself && (column_panel + 1) * t.columns <= job.n; }
 
-  void pack_a(int64_t k, int64_t i, char* panel) const {
+  void pack_a(int64_t k, RowPanel r, char* panel) const {
     if (a_stays) return;
-    const int64_t row = shares.row(i);
-    pack_panel(t.pack_a_along, t.pack_a_across, t.pack_a_any, job.a_at(row, k), job.a_row, job.a_k, panel, depth(k),
-               shares.row(i + 1) - row, t.width);
+    pack_panel(t.pack_a_along, t.pack_a_across, t.pack_a_any, job.a_at(r.row, k), job.a_row, job.a_k, panel, depth(k),
+               r.rows, t.width);
   }
 
   void pack_b(int64_t k, int64_t j, char* panel) const {
@@ -58,9 +57,9 @@ struct Packed {
                std::min(t.columns, job.n - column), t.columns);
   }
 
-  // Row panel i times column panel j. `tile` is room for sums that have no other place; `packs`: the panel of B is made.
-  void multiply(int64_t k, int64_t i, int64_t j, const char* a_part, char* b_part, char* tile, bool packs = false) const {
-    const int64_t row = shares.row(i), rows = shares.row(i + 1) - row;
+  // A row panel times column panel j. `tile` is room for sums that have no other place; `packs`: the panel of B is made.
+  void multiply(int64_t k, RowPanel r, int64_t j, const char* a_part, char* b_part, char* tile, bool packs = false) const {
+    const auto [row, rows] = r;
     const int64_t column = j * t.columns, columns = std::min(t.columns, job.n - column);
     char* sums = tile;
     int64_t ld = t.columns;
@@ -90,7 +89,7 @@ struct Packed {
     for (part.first = 0; part.first < passes; part.first += together) {
       part.end = std::min(part.first + together, passes);
       for (int64_t p = part.first; p < part.end; ++p)
-        for (int64_t i = s.top; i < s.bottom; ++i) pack_a(p * pass, i, kept_a(part, p, i));
+        for (int64_t i = s.top; i < s.bottom; ++i) pack_a(p * pass, shares.rows_of(i), kept_a(part, p, i));
       part.run(s.right - s.left, [&](int64_t unit) { one_column(part, unit, part.panel); });
     }
   }
@@ -103,7 +102,7 @@ struct Packed {
     for (int64_t p = part.first; p < part.end; ++p) {
       if (!copies(j)) pack_b(p * pass, j, b_part);
       for (int64_t i = part.share.top; i < part.share.bottom; ++i)
-        multiply(p * pass, i, j, kept_a(part, p, i), b_part, tile, copies(j) && i == part.share.top);
+        multiply(p * pass, shares.rows_of(i), j, kept_a(part, p, i), b_part, tile, copies(j) && i == part.share.top);
     }
   }
 
@@ -112,16 +111,17 @@ struct Packed {
   void columns_first_part(Part& part) const {
     alignas(64) char tile[kMostTileBytes];
     const Share& s = part.share;
+    const RowPanel top = shares.rows_of(s.top);
     const int64_t width = s.right - s.left, step = ceil_div(width, ceil_div(width, slab));
     char* first = part.kept + slab * b_panel;
     for (part.left = s.left; part.left < s.right; part.left += step) {
       part.across = std::min(step, s.right - part.left);
       for (part.k = 0; part.k < std::max<int64_t>(job.k, 1); part.k += pass) {
-        pack_a(part.k, s.top, first);
+        pack_a(part.k, top, first);
         for (int64_t j = 0; j < part.across; ++j) {
           char* b_part = part.kept + j * b_panel;
           if (!copies(part.left + j)) pack_b(part.k, part.left + j, b_part);
-          multiply(part.k, s.top, part.left + j, first, b_part, tile, copies(part.left + j));
+          multiply(part.k, top, part.left + j, first, b_part, tile, copies(part.left + j));
         }
         part.run(s.bottom - s.top - 1, [&](int64_t unit) { one_row(part, unit, part.panel); });
       }
@@ -129,9 +129,9 @@ struct Packed {
   }
   void one_row(const Part& part, int64_t unit, char* a_part) const {
     alignas(64) char tile[kMostTileBytes];
-    const int64_t i = part.share.top + 1 + unit;
-    pack_a(part.k, i, a_part);
-    for (int64_t j = 0; j < part.across; ++j) multiply(part.k, i, part.left + j, a_part, part.kept + j * b_panel, tile);
+    const RowPanel r = shares.rows_of(part.share.top + 1 + unit);
+    pack_a(part.k, r, a_part);
+    for (int64_t j = 0; j < part.across; ++j) multiply(part.k, r, part.left + j, a_part, part.kept + j * b_panel, tile);
   }
 
   void run() const {

@@ -22,11 +22,15 @@ namespace {
 constexpr int64_t kPieceRows = 16;    // at most
 constexpr int64_t kPieceRow = 2048;  // bytes
 
+}  // namespace
+
 bool streams_c(const Job& job, const GemmKernels& g) {
   const int64_t item = item_size(job.dtype);
   return kStreams && job.k > 0 && job.k < kFewK && !job.bias && !job.epilogue.apply && job.n * item >= kPieceRow &&
          job.m * job.n * item >= kStreamedBytes && g.tiles.rows <= kPieceRows && g.tiles.columns * item <= kPieceRow;
 }
+
+namespace {
 
 void streamed_product(const Job& job, const GemmKernels& g) {
   const TileKernels& t = g.tiles;
@@ -62,8 +66,8 @@ void direct_product(const Job& job, const GemmKernels& g) {
   const bool streams = job.k * job.n * item_size(job.dtype) > kNearBytes && job.n > t.columns && job.k > kStreamedRows;
   const int64_t pass = streams ? kStreamedRows : std::max<int64_t>(job.k, 1);
   const Shares shares = share_out(job, t, 0, streams ? double(job.m) / double(t.rows) : 0);
-  auto tile = [&](int64_t k, int64_t i, int64_t j) {
-    const int64_t row = shares.row(i), rows = shares.row(i + 1) - row;
+  auto tile = [&](int64_t k, RowPanel r, int64_t j) {
+    const auto [row, rows] = r;
     const int64_t column = j * t.columns, columns = std::min(t.columns, job.n - column);
     char* to = job.c_at(row, column);
     t.tile(std::min(pass, job.k - k), job.a_at(row, k), job.a_row, job.a_k, job.b_at(k, column), job.b_k, to, job.c_row,
@@ -75,13 +79,15 @@ void direct_product(const Job& job, const GemmKernels& g) {
   parallel_for(shares.count(), 1, [&](int64_t number, int64_t) {
     const Share s = shares.at(number);
     if (along_c) {
-      for (int64_t i = s.top; i < s.bottom; ++i)
-        for (int64_t j = s.left; j < s.right; ++j) tile(0, i, j);
+      for (int64_t i = s.top; i < s.bottom; ++i) {
+        const RowPanel r = shares.rows_of(i);
+        for (int64_t j = s.left; j < s.right; ++j) tile(0, r, j);
+      }
       return;
     }
     for (int64_t k = 0; k < std::max<int64_t>(job.k, 1); k += pass)
       for (int64_t j = s.left; j < s.right; ++j)
-        for (int64_t i = s.top; i < s.bottom; ++i) tile(k, i, j);
+        for (int64_t i = s.top; i < s.bottom; ++i) tile(k, shares.rows_of(i), j);
   });
 }
 
