@@ -10,7 +10,7 @@ from tests.capture.corpus.registry import CASES, Call, Case, Run, call, perform,
 
 THEMES = tuple(
     "branches loops containers functions state conditions iterations matrices sequences "
-    "simulations networks recurrent training statements".split()
+    "simulations networks recurrent training statements effects".split()
 )
 
 for _theme in THEMES:

@@ -162,6 +162,7 @@ class Run:
     before: Any  # snapshots of target, arguments and globals
     after: Any
     globals: dict[str, Any]  # the globals that the case names, as the call left them
+    drew: bool  # from the default generator
 
 
 def perform(
@@ -186,14 +187,16 @@ def perform(
     before = snapshot((None if case.build is None else owner, arguments.args, arguments.kwargs))
     printed = io.StringIO()
     tx.manual_seed(SEED + 2)
+    numbers = snapshot(tx.get_rng_state())
     try:
         with contextlib.redirect_stdout(printed):
             result = called(*arguments.args, **arguments.kwargs)
         left = {name: copy.deepcopy(scope[name]) for name in case.changes}
     finally:
         scope.update(kept)
+    drew = snapshot(tx.get_rng_state()) != numbers
     after = snapshot((None if case.build is None else owner, arguments.args, arguments.kwargs))
-    return Run(result, printed.getvalue(), arguments, target, before, after, left)
+    return Run(result, printed.getvalue(), arguments, target, before, after, left, drew)
 
 
 def require_grad(arguments: Call, where: int | str) -> None:
