@@ -266,11 +266,11 @@ def constants() -> dict[str, Any]:
 
 
 def ndtr_near() -> tuple[tuple[float, ...], ...]:
-    """ndtr(-s) around each multiple of 1/8 up to 31/8: coefficients of what s has more."""
-    degree, half = 5, mp.mpf(1) / 16
+    """ndtr(-s) around each multiple of 13/64 up to 31 of them: coefficients of what s has more."""
+    degree, half = 6, mp.mpf(13) / 128
     cells = []
     for number in range(32):
-        middle = mp.mpf(number) / 8
+        middle = mp.mpf(number) * 13 / 64
         points = [
             half * mp.cos(mp.pi * (i + mp.mpf(1) / 2) / (degree + 1)) for i in range(degree + 1)
         ]
@@ -282,7 +282,9 @@ def ndtr_near() -> tuple[tuple[float, ...], ...]:
             for column in range(degree):
                 matrix[row, column] = p ** (column + 1)
         solved = mp.lu_solve(matrix, right)  # the least squares
-        cells.append([float(first), *(float(rounded(c, "f32")) for c in solved)])
+        # Around 0 even powers are next to nothing, and numbers below the normal ones are slow to add.
+        made = [mp.mpf(0) if abs(c) < 1e-30 else c for c in solved]
+        cells.append([float(first), *(float(rounded(c, "f32")) for c in made)])
     return tuple(zip(*cells, strict=True))
 
 

@@ -22,7 +22,9 @@ ROOT_2 = math.sqrt(2)
 # From here erf rounds to 1, and erfc to 0; the fits go as far.
 FLAT = {"f32": 3.9375, "f64": 5.9375}
 GONE = {"f32": 10.25, "f64": 27.5}
-NEAR = 3.9375  # where ndtr has a table of its own
+# Below this size ndtr has a table of its own: 32 cells, whose multiples are exact.
+CELL = 13 / 64
+NEAR = 31 * CELL
 ERF = {"f32": "ERF", "f64": "ERF_WIDE"}
 # (size + shift) exp(...) of the tail is a polynomial in t = (size - shift) / (size + shift). Last, at 0, how fast the
 # tail falls.
@@ -54,8 +56,9 @@ def ndtr(b: Builder, x: Value) -> Value:
     """The normal distribution, erfc(-x / sqrt(2)) / 2."""
     if x.type == "f32":
         size = abs(x)
-        near = size < NEAR
-        y = rarely(b, ~near, alone("f32", _short_tail), _near_tail(b, size), size)
+        # Above it the result is 1, and what the last cell says is less than a last bit of that.
+        usual = _near_tail(b, at_most(b, size, NEAR))
+        y = rarely(b, ~(x > -NEAR), alone("f32", _short_tail), usual, size)
         return b.select(x > 0.0, 1.0 - y, y)
     size = at_most(b, abs(x), GONE[x.type] * ROOT_2)
     half = size * 0.5
@@ -66,10 +69,10 @@ def ndtr(b: Builder, x: Value) -> Value:
 
 
 def _near_tail(b: Builder, size: Value) -> Value:
-    """ndtr(-size) in float32, of sizes that are usual: a polynomial for each multiple of 1/8."""
+    """ndtr(-size) in float32, of sizes that are usual: a polynomial for each cell."""
     f = format_of(size)
-    held = b.fma(size, 8.0, f.magic)
-    step = b.fma(held - f.magic, -0.125, size)
+    held = b.fma(size, 1 / CELL, f.magic)
+    step = b.fma(held - f.magic, -CELL, size)
     place = held.bits(f.whole)
     y = b.lookup(NDTR_NEAR[-1], place, "f32")
     for table in reversed(NDTR_NEAR[:-1]):

@@ -149,7 +149,11 @@ constexpr int64_t kLine = 64;  // bytes
 constexpr int kMostStreamed = 4;
 constexpr int64_t kStreamElements = 512;  // they are in the nearest cache between the loop and memory
 
-bool streams(const Nest& nest) {
+// A body that computes for long hides what it waits for memory, and cannot while its pieces are written.
+constexpr int64_t kLightGrain = 16384;  // elements: heavier bodies have smaller grains
+constexpr int64_t kHeavyStreamedBytes = 4 * kStreamedBytes;
+
+bool streams(const Nest& nest, int64_t grain) {
   if (!kStreams || nest.results > kMostStreamed || nest.sizes[0] < kStreamElements) return false;
   const int first = nest.count - nest.results;
   int64_t bytes = 0;
@@ -159,7 +163,7 @@ bool streams(const Nest& nest) {
     for (int i = 0; i < first; ++i)
       if (nest.data[i] == nest.data[k]) return false;  // in place: it is in the cache already
   }
-  return bytes >= kStreamedBytes;
+  return bytes >= (grain < kLightGrain ? kHeavyStreamedBytes : kStreamedBytes);
 }
 
 void stream_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
@@ -184,7 +188,7 @@ void run_large(const Nest& nest, Loop loop, int64_t grain) {
   if (nest.ndim > 1) {
     if (const int across = transposed_dimension(nest)) return run_tiles(nest, across, loop, grain);
   }
-  if (streams(nest)) {
+  if (streams(nest, grain)) {
     return parallel_evenly(nest.total, grain,
                            [&](int64_t begin, int64_t end) { stream_range(nest, loop, begin, end); });
   }
