@@ -8,6 +8,7 @@ import numpy as np
 
 import thixo as tx
 from tests.fuzz.builder import Item, Scope
+from thixo.graph.control import SCAN
 
 floating = (tx.float32, tx.float64, tx.float16)
 
@@ -185,6 +186,49 @@ def _attention(scope: Scope, item: Item) -> None:
     scope.apply(lambda q, k, v: tx.softmax(q @ k.transpose(-1, -2) / 2.0, dim=-1) @ v, *parts)
 
 
+def _recurrence(scope: Scope, item: Item) -> None:
+    """A loop with products of slices, of states, and a sum of products over its turns."""
+    from tests.fuzz.flow import record
+
+    rng = scope.rng
+    dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else scope.float
+    t = dtype.short
+    shapes = ((2, 3), (4, 3), (5, 2, 4), (4, 3))  # state, sum, slices, weight
+    state, total, rows, weight = (scope.fit(shape, dtype, -1, 1) for shape in shapes)
+    if state is None or total is None or rows is None or weight is None:
+        raise ValueError("nothing fits")
+    body = tx.graph.parse(f"""
+    graph turn(h: {t}[2, 3], total: {t}[4, 3], x: {t}[2, 4], w: {t}[4, 3]) {{
+      a: {t}[2, 3] = matmul(x, w)
+      b: {t}[2, 3] = sub(h, a)
+      y: {t}[2, 3] = {rng.choice(["tanh", "sin"])}(b)
+      xt: {t}[4, 2] = transpose(x, 0, 1)
+      g: {t}[4, 3] = matmul(xt, y)
+      more: {t}[4, 3] = add(total, g)
+      wt: {t}[3, 4] = transpose(w, 0, 1)
+      z: {t}[2, 4] = matmul(y, wt)
+      return y, more, z
+    }}""")
+    record(scope, SCAN, body, [state, total], [rows], [weight], 5, rng.random() < 0.5)
+
+
+def _pieces(scope: Scope, item: Item) -> None:
+    """Parts with zeros around them, added up."""
+    dtype = item.dtype if item.dtype in floating else scope.float
+    first, second, third = (scope.fit(shape, dtype, -2, 2) for shape in ((2, 3), (2, 1), (2, 4)))
+    if first is None or second is None or third is None:
+        raise ValueError("nothing fits")
+    places = scope.rng.choice([(0, 3, 3, 4), (1, 4, 0, 1), (0, 3, 2, 3), (-3, None, 0, 1)])
+
+    def joined(a: Any, b: Any, c: Any) -> Any:
+        around = tx.zeros((2, 4), dtype=a.dtype)
+        left = tx.slice_scatter(around, a, 1, *places[:2])
+        right = tx.slice_scatter(around, b, 1, *places[2:])
+        return left + right - c
+
+    scope.apply(joined, first, second, third)
+
+
 def _folded(scope: Scope, item: Item) -> None:
     """What depends on constants alone."""
     rng = scope.rng
@@ -229,6 +273,8 @@ MOTIFS = {
     "convolution": _convolution,
     "attention": _attention,
     "folded": _folded,
+    "recurrence": _recurrence,
+    "pieces": _pieces,
 }
 
 

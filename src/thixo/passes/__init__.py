@@ -5,6 +5,8 @@ from thixo.passes import (  # noqa: F401  (they declare passes)
     batch_norm,
     clean,
     fuse,
+    hoist,
+    pieces,
     simplify,
     unroll,
 )

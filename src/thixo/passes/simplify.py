@@ -16,7 +16,7 @@ from thixo.passes.rewrite import Apply, Rule, Variable, rewrite
 from thixo.passes.sweep import has_graphs, in_all_graphs, sweep
 
 
-def _filled_with(number: float) -> Any:
+def filled_with(number: float) -> Any:
     """Whether a value is the result of a node that fills a tensor with one number."""
     names = {0: ("zeros", "zeros_like"), 1: ("ones", "ones_like")}[int(number)]
 
@@ -31,8 +31,8 @@ def _filled_with(number: float) -> Any:
 
 x, y, c = Variable("x"), Variable("y"), Variable("c")
 a, b, s, t = Variable("a"), Variable("b"), Variable("s"), Variable("t")
-one = Variable("one", _filled_with(1))
-zero = Variable("zero", _filled_with(0))
+one = Variable("one", filled_with(1))
+zero = Variable("zero", filled_with(0))
 
 RULES = [
     Rule("x * 1 is x", x * 1, x),

@@ -1,0 +1,110 @@
+"""A sum of pieces that are zero outside of their own part is those parts side by side.
+
+Gradients of a value that was cut in slices are such sums: each slice gives its part with zeros around it.
+
+>>> def f(x, y):
+...     zeros = tx.zeros(4)
+...     return tx.slice_scatter(zeros, x, 0, 0, 2) + tx.slice_scatter(zeros, y, 0, 2, 4)
+>>> with tx.static.Graph() as g:
+...     x, y = tx.static.placeholder((2,)), tx.static.placeholder((2,))
+...     z = f(x, y)
+>>> [node.op.full_name for node in tx.static.Session(g).program([z]).nodes]
+['cat']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from thixo.graph.ir import Graph, Node, Value
+from thixo.graph.text import node_text
+from thixo.passes.manager import Firing, graph_pass
+from thixo.passes.simplify import filled_with
+from thixo.passes.sweep import in_all_graphs, sweep
+
+_is_zero = filled_with(0)
+
+
+class _Piece(NamedTuple):
+    start: int
+    end: int
+    value: Value
+
+
+@graph_pass("pieces")
+def join_pieces(graph: Graph, firings: list[Firing]) -> int:
+    """Put parts side by side that were added up with zeros around them."""
+    return in_all_graphs(graph, lambda one: _change(one, firings))
+
+
+def _change(graph: Graph, firings: list[Firing]) -> int:
+    if not any(n.op.full_name == "slice_scatter" for n in graph.nodes):
+        return 0
+    uses: dict[Value, int] = {}
+    for node in graph.nodes:
+        for v in node.inputs:
+            uses[v] = uses.get(v, 0) + 1
+    for v in graph.results():
+        uses[v] = uses.get(v, 0) + 1
+    makers: dict[Value, Node] = {}
+
+    def replace(node: Node) -> Sequence[Value] | None:
+        pieces = _pieces(node, makers, uses) if _is_plain_sum(node) else None
+        if pieces is not None and _fill(pieces[1], node.outputs[0], pieces[0]):
+            firings.append(Firing("parts with zeros around them", node_text(node), node.source))
+            parts = [p.value for p in sorted(pieces[1], key=lambda p: p.start)]
+            return (graph.call("cat", parts, pieces[0], source=node.source),)
+        makers.update(dict.fromkeys(node.outputs, node))
+        return None
+
+    return sweep(graph, replace)
+
+
+def _is_plain_sum(node: Node) -> bool:
+    if node.op.full_name != "add":
+        return False
+    a, b, alpha = node.args
+    whole = node.outputs[0].type
+    return alpha == 1 and all(isinstance(v, Value) and v.type == whole for v in (a, b))
+
+
+def _pieces(
+    node: Node, makers: dict[Value, Node], uses: dict[Value, int]
+) -> tuple[int, list[_Piece]] | None:
+    """The axis and the parts of a sum, if every term is a part with zeros around it."""
+    found: list[_Piece] = []
+    axes = set()
+    todo: list[Any] = list(node.args[:2])
+    while todo:
+        value = todo.pop()
+        made = makers.get(value)
+        if made is None or uses[value] != 1:
+            return None
+        if _is_plain_sum(made):
+            todo += made.args[:2]
+            continue
+        if made.op.full_name != "slice_scatter":
+            return None
+        around, part, dim, start, end, step = made.args
+        if step != 1 or not _is_zero(makers.get(around)) or part.type.dtype is not value.type.dtype:
+            return None
+        axis = dim + value.type.ndim if dim < 0 else dim
+        length, size = value.type.shape[axis], part.type.shape[axis]
+        begin = 0 if start is None else start
+        if not all(isinstance(n, int) for n in (length, size, begin)):
+            return None
+        begin = max(0, begin + length) if begin < 0 else begin
+        axes.add(axis)
+        found.append(_Piece(begin, begin + size, part))
+    return (axes.pop(), found) if len(axes) == 1 else None
+
+
+def _fill(pieces: list[_Piece], whole: Value, axis: int) -> bool:
+    """Whether the parts lie side by side from one end to the other."""
+    at = 0
+    for piece in sorted(pieces, key=lambda p: p.start):
+        if piece.start != at or piece.end <= at:
+            return False
+        at = piece.end
+    return bool(at == whole.type.shape[axis])
