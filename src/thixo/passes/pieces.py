@@ -86,7 +86,7 @@ def _pieces(
             continue
         if made.op.full_name != "slice_scatter":
             return None
-        around, part, dim, start, end, step = made.args
+        around, part, dim, start, _, step = made.args
         if step != 1 or not _is_zero(makers.get(around)) or part.type.dtype is not value.type.dtype:
             return None
         axis = dim + value.type.ndim if dim < 0 else dim
