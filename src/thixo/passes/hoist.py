@@ -115,9 +115,9 @@ class _Loop:
         for node in self.body.nodes:
             for v in values_in(node.args):
                 found[v] = found.get(v, 0) + 1
-        for v in (*self.next, *self.rows):
-            if isinstance(v, Value):
-                found[v] = found.get(v, 0) + 1
+        for result in (*self.next, *self.rows):
+            if isinstance(result, Value):
+                found[result] = found.get(result, 0) + 1
         return found
 
     def _stays(self, value: Any) -> bool:
