@@ -19,10 +19,10 @@ from thixo.graph.sizes import symbol_name
 from thixo.graph.specialise import specialise
 from thixo.graph.trace import current_trace, untraced
 from thixo.ops import public as tx
-from thixo.passes import optimize
 from thixo.progress import task
 from thixo.pytree import tree_flatten, tree_unflatten
 from thixo.runtime.executor import EXECUTORS, Executor, executor
+from thixo.runtime.kept import optimized
 from thixo.static.graph import Graph, Operation, need_own
 from thixo.static.prune import prune
 from thixo.symbolic import Dim
@@ -209,9 +209,7 @@ class Program:
     def optimized(self) -> ir.Graph:
         """The program after the passes, for sizes that are neither 0 nor 1."""
         if self._optimized is None:
-            self._optimized = optimize(
-                self.graph, off=self.session.off, budget=self.session.budget
-            ).graph
+            self._optimized = optimized(self.graph, self.session.off, self.session.budget)
         return self._optimized
 
     def __call__(self, values: list[Any]) -> list[Any]:
@@ -337,11 +335,8 @@ class Program:
         if found is None:
             with untraced(), task(f"compiling graph {self.owner.name}"):
                 if special:
-                    program = optimize(
-                        specialise(self.graph, special),
-                        off=self.session.off,
-                        budget=self.session.budget,
-                    ).graph
+                    small = specialise(self.graph, special)
+                    program = optimized(small, self.session.off, self.session.budget)
                 else:
                     program = self.optimized()
                 found = executor(program, self.session.executor, **self._options())
