@@ -2,6 +2,7 @@
 made, converted and read back."""
 
 import copy
+import math
 import operator
 import pickle
 
@@ -134,6 +135,26 @@ def test_len_and_iteration(x):
         len(tx.tensor(1))
     with pytest.raises(ArgumentError, match="iter: a 0-d tensor cannot be iterated over"):
         iter(tx.tensor(1))
+
+
+def test_pythons_round_trunc_and_divmod():
+    x = tx.tensor([1.26, -2.51], dtype=tx.float64, requires_grad=True)
+    assert round(x).tolist() == [1.0, -3.0]
+    np.testing.assert_allclose(round(x, 1).detach().numpy(), [1.3, -2.5])
+    assert round(tx.tensor(7)).item() == 7
+    assert math.trunc(tx.tensor(-2.7)) == -2
+    n = tx.tensor([7, -7])
+    for (quotient, rest), (a, b) in (
+        (divmod(n, 2), (n, 2)),
+        (divmod(9, n), (9, n)),
+        (divmod(n, n + 4), (n, n + 4)),
+    ):
+        assert quotient.tolist() == (a // b).tolist()
+        assert rest.tolist() == (a % b).tolist()
+    divmod(x, 0.5)[1].sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    with pytest.raises(tx.errors.ArgumentError, match="got str"):
+        divmod(x, "a")
 
 
 def test_rows_of_an_iteration_are_views_with_gradients(x):

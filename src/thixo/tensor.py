@@ -255,6 +255,16 @@ def _contains(self: Tensor, value: Any) -> bool:
     return bool(equal.any())
 
 
+def _round(self: Tensor, digits: int | None = None) -> Any:
+    """What `round(x)` and `round(x, digits)` mean: a tensor, so that gradients and graphs go on."""
+    x: Any = self
+    return x.round() if digits is None else x.round(decimals=digits)
+
+
+def _divmod(a: Any, b: Any) -> tuple[Any, Any]:
+    return a // b, a % b
+
+
 def _reversed(name: str) -> Any:
     return lambda self, other: getattr(public, name)(other, self)
 
@@ -281,6 +291,10 @@ def _attach() -> None:
         "__complex__": lambda self: complex(self.item()),
         "__contains__": _contains,
         "__reversed__": lambda self: self.flip(0) if self.ndim else self,
+        "__round__": _round,
+        "__trunc__": lambda self: int(self.item()),
+        "__divmod__": _divmod,
+        "__rdivmod__": lambda self, other: _divmod(other, self),
         "__rdiv__": _reversed("div"),
         "__array_namespace__": _array_namespace,
         "to_device": _to_device,

@@ -295,3 +295,17 @@ def chunk_maxima(x, size):
     if not maxima:
         return x.sum()
     return tx.stack(maxima)
+
+
+@case(
+    lambda d: (tx.tensor(4096), 10),
+    lambda d: (tx.tensor(11), 3),
+    lambda d: (tx.tensor(0), 7),
+    answers=[[4, 0, 9, 6], [1, 0, 2], [0]],
+)
+def digits_of(n, base):
+    digits = []
+    while n > 0:
+        n, digit = divmod(n, base)
+        digits.append(digit)
+    return digits[::-1] if digits else [n]
