@@ -232,6 +232,41 @@ void batches() {
   CHECK(right);
 }
 
+// Few products that do not go evenly into the threads: some are shared out, the rest computed by all of them.
+void uneven_batches() {
+  set_gemm_plan(GemmPlan::Chosen);
+  const int64_t m = 75, n = 90, k = 101, most = 9;
+  for (DType t : {DType::F32, DType::BF16})
+    for (bool turned : {false, true}) {
+      Case c(t, most * m, n, most * k, 0, 0, false);  // room for all of them
+      std::vector<char> first;
+      for (int64_t count : {int64_t{3}, int64_t{5}, most}) {
+        Product p = c.product;
+        p.m = m, p.n = n, p.k = k;
+        p.a_row = turned ? 1 : k, p.a_k = turned ? m : 1;
+        p.b_k = turned ? 1 : n, p.b_n = turned ? k : 1;
+        for (int threads : {1, 2, 3, 7}) {
+          set_num_threads(threads);
+          std::fill(c.c.begin(), c.c.end(), char(1));
+          gemm_batch(p, Dims{count}, Dims{m * k}, Dims{k * n});
+          if (threads == 1) first = c.c;
+          CHECK(first == c.c);
+        }
+        bool each = true;
+        for (int64_t x = 0; x < count; ++x) {
+          std::vector<char> alone(size_t(m * n * item_size(t)));
+          Product one = p;
+          one.a = static_cast<const char*>(p.a) + x * m * k * item_size(t);
+          one.b = static_cast<const char*>(p.b) + x * k * n * item_size(t);
+          one.c = alone.data();
+          gemm(one);
+          each = each && std::memcmp(alone.data(), first.data() + x * int64_t(alone.size()), alone.size()) == 0;
+        }
+        CHECK(each);
+      }
+    }
+}
+
 void others() {
   const int64_t m = 9, n = 11, k = 13;
   std::vector<int8_t> a(m * k), b(k * n), c(m * n);
@@ -302,6 +337,7 @@ int main(int arguments, char** argument) {
   set_bfloat_way(BFloatWay::Chosen);
   large_sizes();
   batches();
+  uneven_batches();
   others();
   return check::finish("gemm");
 }

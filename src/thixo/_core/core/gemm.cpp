@@ -18,6 +18,9 @@ constexpr int64_t kFewToConvert = 64;
 // Work (multiplications and additions) from which waking another thread pays.
 constexpr double kParallelWork = 1e6;
 
+// Products of a batch for each thread from which it does not matter that some have one more than others.
+constexpr int64_t kFewRounds = 8;
+
 // Strides along axes of size 1 say nothing: give them the value that suits the kernels.
 void settle_strides(Job& job) {
   if (job.m == 1) job.a_row = 1;
@@ -245,10 +248,14 @@ void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides
     for (int64_t i = 0; i < count; ++i) one(i);
     return;
   }
-  const int64_t grain = std::max<int64_t>(1, std::min<int64_t>(int64_t(kParallelWork / (work + 1)), count / (4 * get_num_threads())));
-  parallel_for(count, grain, [&](int64_t from, int64_t to) {
+  // A few that do not go evenly into the threads: those that would be left to some of them are computed by all.
+  const int64_t threads = get_num_threads(), left = work >= kParallelWork && count < kFewRounds * threads ? count % threads : 0;
+  const int64_t shared = in_parallel_loop() ? count : count - left;
+  const int64_t grain = std::max<int64_t>(1, std::min<int64_t>(int64_t(kParallelWork / (work + 1)), count / (4 * threads)));
+  parallel_for(shared, grain, [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) one(i);
   });
+  for (int64_t i = shared; i < count; ++i) one(i);
 }
 
 }  // namespace thixo
