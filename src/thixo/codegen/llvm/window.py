@@ -92,10 +92,8 @@ def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
     sums = [[f.variable(vec, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
     row = f.mul("%a_row", size)
     odd = {1: row, **{i: f.mul(row, i) for i in (3, 5, 7) if i < rows}}
-    table = f.variable("ptr", "%table", 8)
-    with f.loop(0, "%K"):
-        entry = f.load("ptr", table)
-        f.store("ptr", f.at(entry, 16), table)
+    with f.loop(0, f.mul("%K", 16), 16) as place_in_table:
+        entry = f.at("%table", place_in_table)
         a = f.at("%A", f.load("i64", entry, 8))
         b = f.at("%B", f.load("i64", f.at(entry, 8), 8))
         across = [f.load(vec, f.at(b, j * lanes * size), size) for j in range(vectors)]
