@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from thixo import _core, progress
 from thixo.dtype import uint8
 from thixo.errors import ShapeError
@@ -150,7 +152,8 @@ class Binding(ControlFlow):
             machine._compare(value, type_of(tensor), f"constant {value.name}")
             self.root[value] = value
             self.tensors[value] = self._tensor(value, tensor.stride())
-            self.program.constant(self.tensors[value], tensor)
+            fixed = isinstance(data, np.ndarray) and value not in graph.mutations
+            self.program.constant(self.tensors[value], tensor, fixed)
         self.dynamic = {
             v for n in graph.nodes for v in n.outputs if any(map(self._is_open, v.type.shape))
         }

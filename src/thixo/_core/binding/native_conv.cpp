@@ -2,7 +2,7 @@
 #include "../core/conv.h"
 #include "../core/pool.h"
 #include "../core/thread_pool.h"
-#include "operator.h"
+#include "program.h"
 
 namespace thixo {
 
@@ -65,26 +65,29 @@ void run(const Convolution& c, Results& out, const Ref<Tensor>& made, const Ref<
   out.push_back(made);
 }
 
-// A convolution whose window is read already.
-bool convolve_window(Convolution& c, Ref<Tensor> x, Ref<Tensor> w, PyObject* given_bias, Results& out) {
-  const int axes = x->ndim() - 2;
-  c.dtype = x->dtype;
-  c.batch = x->sizes[0];
-  c.inner = w->sizes[1];
-  c.outer = w->sizes[0] / c.groups;
-  if (c.outer * c.groups != w->sizes[0] || c.outer < 1 || x->sizes[1] != c.inner * c.groups) return false;
-  sizes_of(*x, c.in);
-  sizes_of(*w, c.kernel);
+// A convolution whose window is read already, as far as shapes and dtypes say it; `sizes`: of the result.
+bool plan_window(Convolution& c, const Tensor& x, const Tensor& w, const Tensor* bias, Dims& sizes) {
+  c.dtype = x.dtype;
+  c.batch = x.sizes[0];
+  c.inner = w.sizes[1];
+  c.outer = w.sizes[0] / c.groups;
+  if (c.outer * c.groups != w.sizes[0] || c.outer < 1 || x.sizes[1] != c.inner * c.groups) return false;
+  sizes_of(x, c.in);
+  sizes_of(w, c.kernel);
   for (int i = 0; i < kConvAxes; ++i) c.out[i] = (c.in[i] + 2 * c.padding[i] - c.dilation[i] * (c.kernel[i] - 1) - 1) / c.stride[i] + 1;
   if (!agrees(c)) return false;
-  const Dims sizes = shaped(c.batch, w->sizes[0], c.out, axes);
+  if (bias && (bias->dtype != c.dtype || bias->ndim() != 1 || bias->sizes[0] != w.sizes[0])) return false;
+  sizes = shaped(c.batch, w.sizes[0], c.out, x.ndim() - 2);
   checked_numel(sizes, c.dtype, "convolve");
+  return true;
+}
+
+bool convolve_window(Convolution& c, Ref<Tensor> x, Ref<Tensor> w, PyObject* given_bias, Results& out) {
   Ref<Tensor> bias;
-  if (given_bias != Py_None) {
-    bias = ref_of(given_bias);
-    if (bias->dtype != c.dtype || bias->ndim() != 1 || bias->sizes[0] != w->sizes[0]) return false;
-    bias = plain(bias);
-  }
+  if (given_bias != Py_None) bias = ref_of(given_bias);
+  Dims sizes;
+  if (!plan_window(c, *x, *w, bias.get(), sizes)) return false;
+  if (bias) bias = plain(bias);
   x = plain(x);
   w = plain(w);
   const Ref<Tensor> y = empty(sizes, c.dtype);
@@ -355,6 +358,24 @@ bool add_at_call(const Operator&, PyObject* const* slots, Results& out) {
 }
 
 }  // namespace
+
+std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const FixedData& fixed) {
+  if (op.full_name != "nn.functional.convolve") return nullptr;
+  const Tensor &x = *tensor_of(slots[0]), &w = *tensor_of(slots[1]);
+  const Tensor* bias = slots[6] == Py_None ? nullptr : tensor_of(slots[6]);
+  auto step = std::make_unique<ConvolutionStep>();
+  Convolution& c = step->convolution;
+  Dims sizes;
+  if (!fits(x, w) || !x.is_contiguous() || !w.is_contiguous() || (bias && !bias->is_contiguous())) return nullptr;
+  if (!read_window(slots + 2, x.ndim() - 2, c) || !plan_window(c, x, w, bias, sizes)) return nullptr;
+  if (!(sizes == result.sizes) || result.numel == 0) return nullptr;
+  step->x = place_of(x);
+  step->w = place_of(w);
+  step->y = place_of(result);
+  if (bias) step->bias = place_of(*bias);
+  if (const char* data = fixed(w)) step->packed = pack_weight(c, data);
+  return step;
+}
 
 NativeCall find_native_window(const std::string& name) {
   if (name == "nn.functional.convolve") return convolve_call;

@@ -137,7 +137,7 @@ PyObject* run(ProgramObject* self, PyObject* const* args) {
     p.inputs[i].storage->data = t.data();
     held.push_back(t.storage);
   }
-  for (auto& [port, tensor] : *self->constants) {
+  for (auto& [port, tensor, fixed] : *self->constants) {
     port.storage->data = tensor->data();
     held.push_back(tensor->storage);
   }

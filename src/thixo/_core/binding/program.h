@@ -3,12 +3,15 @@
 #include "../core/program_steps.h"
 #include "operator.h"
 
+#include <functional>
+
 namespace thixo {
 
 // Where a program looks for a constant, what is to be there, and whose tensor it is.
 struct Constant {
   Port port;
   Ref<Tensor> tensor;
+  bool fixed;  // nobody can change it
 };
 
 struct ProgramObject {
@@ -31,6 +34,9 @@ extern PyTypeObject* program_type;
 std::unique_ptr<Step> prepare_pointwise(const Operator& op, PyObject* const* slots, const Tensor& result);
 std::unique_ptr<Step> prepare_rows(const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results);
 std::unique_ptr<Step> prepare_product(const Operator& op, PyObject* const* slots, const Tensor& result);
+// `fixed(value)` is where a value that never changes begins, or null.
+using FixedData = std::function<const char*(const Tensor&)>;
+std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const FixedData& fixed);
 std::unique_ptr<Step> prepare_sum(const Operator& op, PyObject* const* slots, const Tensor& result);
 // A row kernel as thixo.runtime.rows.about describes it.
 std::unique_ptr<Step> prepare_row_kernel(PyObject* found, const Dims& sizes, const bool* reduced,

@@ -66,11 +66,17 @@ size_t bytes_of(const Tensor& t) { return static_cast<size_t>(t.numel) * item_si
 namespace {
 
 // A step for an operator's call that needs no Python, if there is one. An operator that checks values is not among them.
-std::unique_ptr<Step> prepared(const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results) {
+std::unique_ptr<Step> prepared(const ProgramObject& o, const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results) {
+  const FixedData fixed = [&o](const Tensor& t) -> const char* {
+    for (const Constant& constant : *o.constants)
+      if (constant.fixed && constant.port.storage.get() == t.storage.get()) return constant.tensor->data() + t.offset * item_size(t.dtype);
+    return nullptr;
+  };
   if (op.check && !op.has_loops) return nullptr;
   if (results.size() == 1) {
     if (op.kind == OpKind::Pointwise) return prepare_pointwise(op, slots, *results[0]);
     if (std::unique_ptr<Step> step = prepare_product(op, slots, *results[0])) return step;
+    if (std::unique_ptr<Step> step = prepare_convolution(op, slots, *results[0], fixed)) return step;
     if (std::unique_ptr<Step> step = prepare_sum(op, slots, *results[0])) return step;
   }
   return op.native && op.full_name != "sum" ? nullptr : prepare_rows(op, slots, results);
@@ -124,17 +130,18 @@ PyObject* add_output(PyObject* self, PyObject* tensor) {
   });
 }
 
-// constant(value, tensor): it is where the tensor is when the program is called
+// constant(value, tensor, fixed): it is where the tensor is when the program is called; fixed: nobody can change it
 PyObject* add_constant(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *where, *tensor;
-    if (!PyArg_ParseTuple(args, "OO", &where, &tensor)) throw PythonError();
+    int fixed;
+    if (!PyArg_ParseTuple(args, "OOp", &where, &tensor, &fixed)) throw PythonError();
     ProgramObject* o = program_of(self);
     hold(o, where);
     hold(o, tensor);
     Tensor* t = value_of(where);
     if (!is_tensor(tensor)) raise(ErrorKind::Argument, "program: a constant must be a Tensor");
-    o->constants->push_back({port_of(*t), ref_of(tensor)});
+    o->constants->push_back({port_of(*t), ref_of(tensor), fixed != 0});
     Py_RETURN_NONE;
   });
 }
@@ -228,7 +235,7 @@ PyObject* add_operator(PyObject* self, PyObject* args) {
     step->results = values_of(o, results);
     for (Tensor* t : step->results)
       if (!t || !t->is_contiguous()) raise(ErrorKind::Argument, "program: an operator's results must be contiguous values");
-    if (std::unique_ptr<Step> native = prepared(*step->op, slots.items, step->results)) {
+    if (std::unique_ptr<Step> native = prepared(*o, *step->op, slots.items, step->results)) {
       add_step(o, std::move(native), node, seconds);
       Py_RETURN_NONE;
     }

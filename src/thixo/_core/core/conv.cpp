@@ -35,11 +35,17 @@ void join_rows(const Sweep& s, SweepPhase& p) {
   p.grid[1] = 1;
 }
 
-// Whether Winograd's products are taken: where they pay, or where that is forced.
-bool takes_winograd(const Convolution& c, const PlacesJob& p) {
+// Whether it is a window that Winograd's products can compute.
+bool winograd_window(const Convolution& c) {
   if (c.dtype != DType::F32 || c.in[0] * c.out[0] * c.kernel[0] != 1 || c.padding[0]) return false;
   for (int i = 1; i < 3; ++i)
     if (c.kernel[i] != 3 || c.stride[i] != 1 || c.dilation[i] != 1 || c.padding[i] > 2) return false;
+  return true;
+}
+
+// Whether Winograd's products are taken: where they pay, or where that is forced.
+bool takes_winograd(const Convolution& c, const PlacesJob& p) {
+  if (!winograd_window(c)) return false;
   const ConvPlan plan = conv_plan();
   return plan == ConvPlan::Winograd ? winograd_fits() : plan == ConvPlan::Chosen && winograd_pays(p);
 }
@@ -226,12 +232,39 @@ void by_products(const Convolution& c, const void* from, const void* w, const vo
 void set_conv_plan(ConvPlan plan) { forced.store(plan, std::memory_order_relaxed); }
 ConvPlan conv_plan() { return forced.load(std::memory_order_relaxed); }
 
-void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
+PackedWeight::~PackedWeight() {
+  if (data) release(data, bytes);
+}
+
+std::shared_ptr<const PackedWeight> pack_weight(const Convolution& c, const void* w) {
+  if (conv_plan() != ConvPlan::Chosen || is_product(c) || c.outer < 2) return nullptr;
+  const PlacesJob job = forward_places(c, nullptr, w, nullptr, nullptr);
+  auto made = std::make_shared<PackedWeight>();
+  made->winograd = winograd_window(c) && winograd_pays(job, true);
+  if (!made->winograd && !places_pay(job, true)) return nullptr;
+  made->lanes = job.kernels->lanes;
+  made->vectors = job.vectors;
+  made->bytes = made->winograd ? winograd_kernel_bytes(job) : packed_bytes(job);
+  made->data = static_cast<char*>(allocate(made->bytes));
+  if (made->winograd) winograd_kernels(job, made->data);
+  else pack_places(job, made->data, get_num_threads() > 1);
+  return made;
+}
+
+void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y, const PackedWeight* packed) {
   if (is_product(c) && conv_plan() == ConvPlan::Chosen && (!bias || (c.dtype == DType::F32 && c.groups == 1)))
     return by_products(c, x, w, bias, y, false);
   if (c.outer > 1) {
-    const PlacesJob job = forward_places(c, x, w, bias, y);
-    if (takes_winograd(c, job) && winograd(job)) return;
+    PlacesJob job = forward_places(c, x, w, bias, y);
+    if (packed && conv_plan() == ConvPlan::Chosen && packed->lanes == job.kernels->lanes && packed->vectors == job.vectors &&
+        (!packed->winograd || winograd_fits())) {
+      job.packed = packed->data;
+      if (!packed->winograd) return run_places(job);
+      if (winograd(job)) return;
+      job.packed = nullptr;  // made for the other way
+    } else if (takes_winograd(c, job) && winograd(job)) {
+      return;
+    }
     if (takes_places(job)) return run_places(job);
   }
   if (by_depth(c, x, w, bias, y, false)) return;

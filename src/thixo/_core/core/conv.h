@@ -4,6 +4,7 @@
 // add up in float32 and are rounded once. Each result is the same chain of additions whatever the number of threads.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include "dtype.h"
 
 namespace thixo {
@@ -25,7 +26,20 @@ struct Convolution {
 };
 
 // y = x * w + bias; the bias has one element for each channel, or is null.
-void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y);
+// `packed`: what `pack_weight` made of this weight for such a convolution, or null.
+struct PackedWeight {
+  char* data = nullptr;
+  size_t bytes = 0;
+  bool winograd = false;
+  int64_t lanes = 0, vectors = 0;  // of the kernels that it was packed for
+  PackedWeight() = default;
+  PackedWeight(const PackedWeight&) = delete;
+  PackedWeight& operator=(const PackedWeight&) = delete;
+  ~PackedWeight();
+};
+void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y, const PackedWeight* packed = nullptr);
+// A weight that never changes, as the kernels read it; null where they read it as it is.
+std::shared_ptr<const PackedWeight> pack_weight(const Convolution& c, const void* w);
 // x = the adjoint of that in x, applied to y. False, and x is anything, where a weight is not finite: zeros that no
 // definition knows would meet it.
 bool convolve_transposed(const Convolution& c, const void* y, const void* w, void* x);

@@ -403,13 +403,54 @@ double planes_cycles(const PlacesJob& p) {
   return 1.18 * ideal;  // places are thrown away, or gathered
 }
 
-bool places_pay(const PlacesJob& p) {
+bool places_pay(const PlacesJob& p, bool packed) {
   if (p.rows < 2) return false;  // a weighted sum of rows
   // Padding and strides far beyond the image: a copy of it all would be mostly zeros.
   if (p.image.elements() > 8 * p.image.channels * p.image.plane() + (1 << 20)) return false;
   // The other way reads a weight that is far away element by element.
   const double weights = double(p.groups * p.rows) * double(p.image.channels * p.taps);
-  return p.cycles + weights * (weights > 1 << 18 ? 0.6 : 0.35) < planes_cycles(p);
+  return p.cycles + (packed ? 0 : weights * (weights > 1 << 18 ? 0.6 : 0.35)) < planes_cycles(p);
+}
+
+namespace {
+
+constexpr int64_t kSlackVectors = 4;  // of a packed weight and of an image: tiles read past their ends
+
+struct Packing {
+  int64_t ld, panels, all_panels, panel_bytes;
+  explicit Packing(const PlacesJob& p) {
+    ld = p.vectors * p.kernels->lanes;
+    panels = ceil_div(ceil_div(p.rows, p.kernels->lanes), p.vectors);
+    all_panels = p.groups * panels;
+    panel_bytes = p.image.channels * p.taps * ld * item_size(p.kernels->compute);
+  }
+};
+
+// Where the weight's elements lie in a panel.
+std::vector<int64_t> places_in_panel(const PlacesJob& p) {
+  const int64_t line = kLineBytes / item_size(p.kernels->compute), ld = p.vectors * p.kernels->lanes;
+  std::vector<int64_t> at;
+  at.reserve(size_t(p.image.channels * p.taps));
+  for (int64_t c = 0; c < p.image.channels; ++c)
+    for (int64_t t = 0; t < p.taps; ++t) at.push_back(packed_at(p, line, c, t) * ld);
+  return at;
+}
+
+}  // namespace
+
+size_t packed_bytes(const PlacesJob& p) {
+  const Packing packing(p);
+  return size_t(packing.all_panels * packing.panel_bytes + kSlackVectors * p.kernels->lanes * item_size(p.kernels->compute));
+}
+
+void pack_places(const PlacesJob& p, char* to, bool parallel) {
+  const Packing packing(p);
+  const std::vector<int64_t> at = places_in_panel(p);
+  const int64_t all = packing.all_panels;
+  parallel_for(all, parallel && p.rows * p.image.channels * p.taps > 1 << 15 ? 1 : all, [&](int64_t from, int64_t last) {
+    for (int64_t i = from; i < last; ++i)
+      pack_channels(p, i / packing.panels, i % packing.panels, 0, p.image.channels, to + i * packing.panel_bytes, at.data());
+  });
 }
 
 void run_places(const PlacesJob& p) {
@@ -418,22 +459,23 @@ void run_places(const PlacesJob& p) {
   const int64_t threads = parallel ? get_num_threads() : 1;
   const Plan plan(p, threads);
   const ConvKernels& k = plan.k;
-  const int64_t wide = plan.wide, slack = 4 * k.lanes;
+  const int64_t wide = plan.wide, slack = kSlackVectors * k.lanes;
   const std::vector<Unit> units = plan.units();
   const int64_t count = int64_t(units.size()), between = p.image.elements();
   // A weight that is met once is packed panel by panel, while it is used; a heavy one as often as it is met, if that is seldom.
-  const bool once = count == 1 ? !parallel || plan.heavy : plan.heavy && count <= kRepacked;
-  const int64_t panel_bytes = plan.depth * plan.ld * wide, all_panels = p.groups * plan.panels;
-  Buffer packed(once ? 0 : size_t(all_panels * panel_bytes + slack * wide));
+  const bool once = !p.packed && (count == 1 ? !parallel || plan.heavy : plan.heavy && count <= kRepacked);
+  const int64_t panel_bytes = plan.depth * plan.ld * wide;
+  Buffer own_packed(once || p.packed ? 0 : packed_bytes(p));
+  if (own_packed.data) pack_places(p, own_packed.data, parallel);
+  const char* packed = p.packed ? p.packed : own_packed.data;
   const size_t own_bytes = once ? size_t(panel_bytes + slack * wide) : 0;  // of the panel that is packed while it is used
-  std::vector<int64_t> at;  // of the weight's elements in a panel
-  at.reserve(size_t(plan.depth));
-  for (int64_t c = 0; c < p.image.channels; ++c)
-    for (int64_t t = 0; t < p.taps; ++t) at.push_back(packed_at(p, plan.line, c, t) * plan.ld);
-  if (!once)
-    parallel_for(all_panels, parallel && p.rows * plan.depth > 1 << 15 ? 1 : all_panels, [&](int64_t from, int64_t last) {
-      for (int64_t i = from; i < last; ++i) pack_channels(p, i / plan.panels, i % plan.panels, 0, p.image.channels, packed.data + i * panel_bytes, at.data());
-    });
+  const std::vector<int64_t> at = once ? places_in_panel(p) : std::vector<int64_t>();
+  // A panel of the weight, packed now or before.
+  auto panel_at = [&](int64_t g, int64_t panel, char* own) -> const char* {
+    if (!once) return packed + (g * plan.panels + panel) * panel_bytes;
+    pack_channels(p, g, panel, 0, p.image.channels, own, at.data());
+    return own;
+  };
   const int64_t sum_elements = plan.images * (plan.strips() ? plan.strip * plan.out_slice : plan.out_size) * plan.ld;
   const bool shared = parallel && count < 3 * threads && p.batch * p.groups * between * wide <= kSharedBytes;
   if (!shared) {
@@ -452,11 +494,9 @@ void run_places(const PlacesJob& p) {
             for (int64_t b = 0; b < p.image.blocks(k); ++b) p.image.fill(k, plan.planes(n, g), b, low, high, to);
           }
         for (int64_t g = 0; g < p.groups; ++g)
-          for (int64_t panel = 0; panel < plan.panels; ++panel) {
-            char* weights = once ? own.data : packed.data + (g * plan.panels + panel) * panel_bytes;
-            if (once) pack_channels(p, g, panel, 0, p.image.channels, weights, at.data());
-            plan.multiply(u, g, panel, images.data + g * group * wide, one, low, weights, sums.data, plan.next(g, panel, packed.data));
-          }
+          for (int64_t panel = 0; panel < plan.panels; ++panel)
+            plan.multiply(u, g, panel, images.data + g * group * wide, one, low, panel_at(g, panel, own.data), sums.data,
+                          plan.next(g, panel, packed));
       }
     });
     return;
@@ -481,12 +521,9 @@ void run_places(const PlacesJob& p) {
       const int64_t split = i % splits, g = i / splits % p.groups;
       const Unit& u = units[size_t(i / splits / p.groups)];
       const int64_t end = plan.panels * (split + 1) / splits;
-      for (int64_t panel = plan.panels * split / splits; panel < end; ++panel) {
-        char* weights = once ? own.data : packed.data + (g * plan.panels + panel) * panel_bytes;
-        if (once) pack_channels(p, g, panel, 0, p.image.channels, weights, at.data());
-        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0, weights, sums.data,
-                      panel + 1 < end ? plan.next(g, panel, packed.data) : Ahead());
-      }
+      for (int64_t panel = plan.panels * split / splits; panel < end; ++panel)
+        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0, panel_at(g, panel, own.data),
+                      sums.data, panel + 1 < end ? plan.next(g, panel, packed) : Ahead());
     }
   });
 }

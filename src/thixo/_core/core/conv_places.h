@@ -56,6 +56,7 @@ struct PlacesJob {
   bool turned = false;  // the weight is [groups][channels][rows][taps], else [groups][rows][channels][taps]
   const char* bias = nullptr;
   char* y = nullptr;
+  const char* packed = nullptr;  // the weight as it is read, where that was made before; see pack_places, winograd_kernels
   std::vector<PlacePhase> phases;
   double work = 0;
 
@@ -69,8 +70,11 @@ void plan_places(PlacesJob& p);
 void pack_channels(const PlacesJob& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at);
 // What a sweep over planes (conv_sweep.h) would take, about.
 double planes_cycles(const PlacesJob& p);
-// Whether places are better than that.
-bool places_pay(const PlacesJob& p);
+// Whether places are better than that; with `packed`, the weight is packed already.
+bool places_pay(const PlacesJob& p, bool packed = false);
 void run_places(const PlacesJob& p);
+// The whole weight, packed for `run_places`: how many bytes, and the packing.
+size_t packed_bytes(const PlacesJob& p);
+void pack_places(const PlacesJob& p, char* to, bool parallel);
 
 }  // namespace thixo

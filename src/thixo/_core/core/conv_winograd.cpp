@@ -215,16 +215,21 @@ bool winograd_fits() {
   return t.in && t.weight && t.out;
 }
 
-bool winograd_pays(const PlacesJob& p) {
+bool winograd_pays(const PlacesJob& p, bool packed) {
   if (!winograd_fits() || p.image.channels < 4 || p.rows < 4) return false;
   // Cycles for vectors of channels and rows.
   const double lanes = double(p.kernels->lanes), rows = double(ceil_div(p.rows, p.kernels->lanes)), channels = double(p.image.channels);
   const double tiles = double(p.batch * p.groups * ceil_div(p.out[1], 2) * ceil_div(p.out[2], 2)), pairs = double(p.groups) * channels * rows;
-  const double kernels = pairs * (pairs * 16 * 64 > 2 << 20 ? 220 : 80);
+  const bool far = pairs * 16 * 64 > 2 << 20;
+  const double kernels = pairs * (packed ? (far ? 60 : 0) : far ? 220 : 80);
   // A product of few channels is short, and what surrounds it counts; so do the transforms.
   const double own = tiles * rows * 16 * (channels * 0.55 + 5) + tiles * (channels / lanes * 45 + rows * 110) + kernels;
   return own < 0.95 * std::min(p.cycles, planes_cycles(p));
 }
+
+size_t winograd_kernel_bytes(const PlacesJob& p) { return size_t(p.groups * kProducts * Plan(p).u_each) * 4; }
+
+void winograd_kernels(const PlacesJob& p, char* to) { transform_weights(Plan(p), reinterpret_cast<float*>(to), get_num_threads() > 1); }
 
 bool winograd(const PlacesJob& p) {
   if (p.batch == 0 || p.rows == 0 || p.groups == 0) return true;
@@ -239,9 +244,9 @@ bool winograd(const PlacesJob& p) {
     if (plan.images > 1) plan.images = ceil_div(plan.images, 2);
     else plan.strip = ceil_div(plan.strip, 2);
   }
-  Buffer u(size_t(p.groups * kProducts * plan.u_each) * 4);
-  float* kernels = reinterpret_cast<float*>(u.data);
-  transform_weights(plan, kernels, parallel);
+  Buffer u(p.packed ? 0 : size_t(p.groups * kProducts * plan.u_each) * 4);
+  if (!p.packed) transform_weights(plan, reinterpret_cast<float*>(u.data), parallel);
+  const float* kernels = reinterpret_cast<const float*>(p.packed ? p.packed : u.data);
   const int64_t strips = ceil_div(plan.down, plan.strip), units = ceil_div(p.batch, plan.images) * strips * splits;
   std::atomic<int64_t> wrong{0};
   parallel_for(units, parallel ? 1 : units, [&](int64_t from, int64_t to) {

@@ -7,10 +7,14 @@ namespace thixo {
 
 // Whether the kernels are there; whether it is better than the sums themselves, which are `planned` already.
 bool winograd_fits();
-bool winograd_pays(const PlacesJob& planned);
+// With `packed`, transforms of kernels are there already.
+bool winograd_pays(const PlacesJob& planned, bool packed = false);
 // The weight must be 3x3, stride and dilation 1, and all of it float32. False if a result is no finite number: then
 // Winograd's sums are not those of the definition.
 bool winograd(const PlacesJob& planned);
+// The transforms of the whole weight, for `planned.packed`: how many bytes, and the transforming.
+size_t winograd_kernel_bytes(const PlacesJob& planned);
+void winograd_kernels(const PlacesJob& planned, char* to);
 
 // The same for the gradient of the weight; cycles are beyond measure where it cannot be computed so.
 double winograd_weight_cycles(const Convolution& c);

@@ -1,5 +1,6 @@
 // The steps of programs that need no Python: kernels over planned memory, copies, products, control flow.
 #pragma once
+#include "conv.h"
 #include "gemm.h"
 #include "kernels.h"
 #include "program.h"
@@ -76,6 +77,15 @@ struct ProductStep final : Step {
   Dims batch, a_strides, b_strides;
   Place a, b, c, bias;
   void run() override;
+};
+
+struct ConvolutionStep final : Step {
+  Convolution convolution;
+  Place x, w, bias, y;
+  std::shared_ptr<const PackedWeight> packed;  // of a weight that never changes
+  void run() override {
+    convolve(convolution, x.at(), w.at(), bias.storage ? bias.at() : nullptr, y.at(), packed.get());
+  }
 };
 
 // ---- control flow
