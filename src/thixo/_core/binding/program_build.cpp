@@ -75,7 +75,7 @@ std::unique_ptr<Step> prepared(const ProgramObject& o, const Operator& op, PyObj
   if (op.check && !op.has_loops) return nullptr;
   if (results.size() == 1) {
     if (op.kind == OpKind::Pointwise) return prepare_pointwise(op, slots, *results[0]);
-    if (std::unique_ptr<Step> step = prepare_product(op, slots, *results[0])) return step;
+    if (std::unique_ptr<Step> step = prepare_product(op, slots, *results[0], fixed)) return step;
     if (std::unique_ptr<Step> step = prepare_convolution(op, slots, *results[0], fixed)) return step;
     if (std::unique_ptr<Step> step = prepare_sum(op, slots, *results[0])) return step;
   }

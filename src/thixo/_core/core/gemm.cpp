@@ -47,6 +47,7 @@ Job transposed(const Job& job) {
   t.bias_m = job.bias_n;
   t.bias_n = job.bias_m;
   t.swapped = !job.swapped;
+  t.packed = nullptr;
   settle_strides(t);
   return t;
 }
@@ -109,6 +110,7 @@ void run(const Job& job, const GemmKernels& g) {
     case GemmPlan::Chosen: break;
   }
   if (is_thin(job, g)) return thin_product(job, g);
+  if (job.packed && packed_fits(job, g)) return packed_product(job, g, a_stays(job, g));
   if (job.n < job.m) {
     const Job t = transposed(job);
     // Dot products would copy the columns of B first, which so few rows of A do not make up for.
@@ -206,6 +208,20 @@ void gemm(const Product& product) {
   settle_strides(job);
   job.parallel = job.work() >= kParallelWork && !in_parallel_loop() && get_num_threads() > 1;
   run(job, g);
+}
+
+PackedMatrix::~PackedMatrix() {
+  if (data) release(data, bytes);
+}
+
+std::shared_ptr<const PackedMatrix> pack_matrix(const Product& product) {
+  if (product.m <= 0 || product.n <= 0 || product.k <= 0 || !is_floating(product.dtype)) return nullptr;
+  const GemmKernels& g = gemm_kernels(product.dtype);
+  Job job(product);
+  settle_strides(job);
+  // 16-bit dtypes have kernels of several kinds, each with panels of its own.
+  if (g.source != g.compute || g.tiles.depth != 1 || is_thin(job, g) || is_direct(job, g) || small_fits(job, g)) return nullptr;
+  return pack_panels(job, g);
 }
 
 void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides) {

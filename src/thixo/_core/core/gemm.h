@@ -4,6 +4,7 @@
 // never of K. float16 and bfloat16 add up in float32 and are rounded once; integers wrap.
 #pragma once
 #include <cstdint>
+#include <memory>
 #include "dims.h"
 #include "dtype.h"
 
@@ -14,6 +15,17 @@ struct Epilogue {
   void (*apply)(void* part, int64_t row_stride, int64_t column_stride, int64_t row, int64_t rows, int64_t column,
                 int64_t columns, void* context);
   void* context;
+};
+
+// A matrix B that never changes, as panels that the kernels read; see pack_matrix.
+struct PackedMatrix {
+  char* data = nullptr;
+  size_t bytes = 0;
+  int64_t columns = 0, pass = 0;  // of a panel
+  PackedMatrix() = default;
+  PackedMatrix(const PackedMatrix&) = delete;
+  PackedMatrix& operator=(const PackedMatrix&) = delete;
+  ~PackedMatrix();
 };
 
 // Strides are in elements, of any sign; those of a and b may be 0.
@@ -29,9 +41,12 @@ struct Product {
   const void* bias = nullptr;  // one for each column, or for all
   int64_t bias_n = 0;
   Epilogue epilogue{nullptr, nullptr};
+  const PackedMatrix* packed = nullptr;  // b once more, or null
 };
 
 void gemm(const Product& product);
+// The B of a product, for many such products; null where it is read as it is.
+std::shared_ptr<const PackedMatrix> pack_matrix(const Product& product);
 
 // The same for each index of a batch of these sizes, whose results lie m * n apart in c; strides as above.
 void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides);

@@ -96,6 +96,8 @@ bool thin_fits(const Job& job);
 void thin_product(const Job& job, const GemmKernels& g);
 bool a_stays_fits(const Job& job, const GemmKernels& g);
 void packed_product(const Job& job, const GemmKernels& g, bool a_stays);
+bool packed_fits(const Job& job, const GemmKernels& g);  // whether job.packed is of such panels
+std::shared_ptr<const PackedMatrix> pack_panels(const Job& job, const GemmKernels& g);
 bool small_fits(const Job& job, const GemmKernels& g);
 void small_product(const Job& job, const GemmKernels& g);
 void plain_product(const Product& p);   // integers

@@ -13,6 +13,13 @@ constexpr int64_t kFew = 16, kVeryFew = 8;
 // What packing a panel takes, in tiles: turned round, along its lines, and stored by the tile that reads it.
 constexpr double kTurned = 0.5, kCopied = 0.2, kStored = 0.1;
 
+int64_t passes_of(const Job& job, const TileKernels& t) { return std::max<int64_t>(1, ceil_div(job.k, t.block)); }
+int64_t pass_of(const Job& job, const TileKernels& t) {
+  return std::max<int64_t>(t.depth, round_up(ceil_div(job.k, passes_of(job, t)), t.depth));
+}
+
+constexpr int64_t kLineBytes = 64;
+
 // One product under way. K goes in passes of about equal length, whose sums are added up in C itself where they can
 // be; else in a tile, or in a matrix of their own between passes.
 struct Packed {
@@ -21,13 +28,12 @@ struct Packed {
   const TileKernels& t = g.tiles;
   const bool a_stays;  // A is read from where it is
   // Rows of B that lie well are packed by the first product that reads them.
-  const bool packs_itself = t.copying && job.b_n == 1 && !a_stays;
+  const bool packs_itself = t.copying && job.b_n == 1 && !a_stays && !job.packed;
   const Shares shares = share_out(job, t, a_stays ? 0.0 : job.a_row == 1 ? kCopied : kTurned,
-                                  packs_itself ? kStored : job.b_n == 1 ? kCopied : kTurned);
+                                  job.packed || packs_itself ? kStored : job.b_n == 1 ? kCopied : kTurned);
   const int64_t column_panels = shares.column_panels;
   const int64_t wide = item_size(g.compute);
-  const int64_t passes = std::max<int64_t>(1, ceil_div(job.k, t.block));
-  const int64_t pass = std::max<int64_t>(t.depth, round_up(ceil_div(job.k, passes), t.depth));
+  const int64_t passes = passes_of(job, t), pass = pass_of(job, t);
   const int64_t a_panel = pass / t.depth * t.width * t.unit, b_panel = pass / t.depth * t.columns * t.unit;
   const bool in_c = job.dtype == g.compute && job.c_n == 1 && !t.whole;
   const bool between = !in_c && passes > 1;
@@ -49,6 +55,13 @@ struct Packed {
     if (a_stays) return;
     pack_panel(t.pack_a_along, t.pack_a_across, t.pack_a_any, job.a_at(r.row, k), job.a_row, job.a_k, panel, depth(k),
                r.rows, t.width);
+  }
+
+  // A panel of B: packed before, or now into `room`.
+  char* panel_of_b(int64_t k, int64_t j, char* room) const {
+    if (job.packed) return job.packed->data + (j * passes + k / pass) * b_panel;
+    pack_b(k, j, room);
+    return room;
   }
 
   void pack_b(int64_t k, int64_t j, char* panel) const {
@@ -99,10 +112,16 @@ struct Packed {
   void one_column(const Part& part, int64_t unit, char* b_part) const {
     alignas(64) char tile[kMostTileBytes];
     const int64_t j = part.share.left + unit;
+    char* const room = b_part;
+    // Panels that are there already come from far away: some lines of the next one are asked for before each tile.
+    const int64_t ahead = job.packed ? ceil_div(b_panel, kLineBytes * (part.share.bottom - part.share.top)) : 0;
     for (int64_t p = part.first; p < part.end; ++p) {
-      if (!copies(j)) pack_b(p * pass, j, b_part);
-      for (int64_t i = part.share.top; i < part.share.bottom; ++i)
+      b_part = copies(j) ? room : panel_of_b(p * pass, j, room);
+      const char* next = b_part + b_panel;
+      for (int64_t i = part.share.top; i < part.share.bottom; ++i) {
+        for (int64_t line = 0; line < ahead; ++line, next += kLineBytes) __builtin_prefetch(next, 0, 2);
         multiply(p * pass, shares.rows_of(i), j, kept_a(part, p, i), b_part, tile, copies(j) && i == part.share.top);
+      }
     }
   }
 
@@ -120,7 +139,7 @@ struct Packed {
         pack_a(part.k, top, first);
         for (int64_t j = 0; j < part.across; ++j) {
           char* b_part = part.kept + j * b_panel;
-          if (!copies(part.left + j)) pack_b(part.k, part.left + j, b_part);
+          if (!copies(part.left + j)) b_part = panel_of_b(part.k, part.left + j, b_part);
           multiply(part.k, top, part.left + j, first, b_part, tile, copies(part.left + j));
         }
         part.run(s.bottom - s.top - 1, [&](int64_t unit) { one_row(part, unit, part.panel); });
@@ -131,7 +150,10 @@ struct Packed {
     alignas(64) char tile[kMostTileBytes];
     const RowPanel r = shares.rows_of(part.share.top + 1 + unit);
     pack_a(part.k, r, a_part);
-    for (int64_t j = 0; j < part.across; ++j) multiply(part.k, r, part.left + j, a_part, part.kept + j * b_panel, tile);
+    for (int64_t j = 0; j < part.across; ++j) {
+      char* b_part = job.packed ? panel_of_b(part.k, part.left + j, nullptr) : part.kept + j * b_panel;
+      multiply(part.k, r, part.left + j, a_part, b_part, tile);
+    }
   }
 
   void run() const {
@@ -160,5 +182,24 @@ bool a_stays_fits(const Job& job, const GemmKernels& g) {
 }
 
 void packed_product(const Job& job, const GemmKernels& g, bool a_stays) { Packed(job, g, a_stays).run(); }
+
+bool packed_fits(const Job& job, const GemmKernels& g) {
+  return g.source == g.compute && g.tiles.depth == 1 && job.packed->columns == g.tiles.columns && job.packed->pass == pass_of(job, g.tiles);
+}
+
+std::shared_ptr<const PackedMatrix> pack_panels(const Job& job, const GemmKernels& g) {
+  const Packed product(job, g, true);
+  auto made = std::make_shared<PackedMatrix>();
+  made->columns = g.tiles.columns;
+  made->pass = product.pass;
+  const int64_t panels = product.column_panels, passes = product.passes, panel = product.b_panel;
+  made->bytes = size_t(panels * passes * panel);
+  made->data = static_cast<char*>(allocate(made->bytes));
+  parallel_for(panels, std::max<int64_t>(1, (1 << 18) / (passes * panel)), [&](int64_t from, int64_t to) {
+    for (int64_t j = from; j < to; ++j)
+      for (int64_t p = 0; p < passes; ++p) product.pack_b(p * product.pass, j, made->data + (j * passes + p) * panel);
+  });
+  return made;
+}
 
 }  // namespace thixo

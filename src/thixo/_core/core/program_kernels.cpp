@@ -101,6 +101,7 @@ void ProductStep::run() {
   product.b = b.at();
   product.c = c.at();
   if (bias.storage) product.bias = bias.at();
+  product.packed = packed.get();
   gemm_batch(product, batch, a_strides, b_strides);
 }
 

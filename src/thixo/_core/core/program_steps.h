@@ -76,6 +76,7 @@ struct ProductStep final : Step {
   Product product;
   Dims batch, a_strides, b_strides;
   Place a, b, c, bias;
+  std::shared_ptr<const PackedMatrix> packed;  // of a matrix that never changes
   void run() override;
 };
 
