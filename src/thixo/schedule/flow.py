@@ -43,6 +43,8 @@ class Flow:
         self.dynamic: set[Value] = set()
         self._sizes: dict[int, tuple[int, bool]] = {}  # by the identity of a type
         self._layouts: dict[Value, bool] = {}
+        self._strides: dict[Value, tuple[list[int], list[int]] | None] = {}
+        self._numbers: dict[str, int] = {}  # one for each symbol, as sizes for the example
         self._maker: dict[Value, int] = {}
         self._bound = {
             n for v in graph.inputs for s in v.type.shape if (n := symbol_name(s)) is not None
@@ -121,7 +123,59 @@ class Flow:
             return False
         # Of what comes from outside the strides are known only when it comes.
         source = node.args[0]
-        return self.state[self.family[source]] != OUTSIDE and self.is_whole(source)
+        if self.state[self.family[source]] == OUTSIDE:
+            return False
+        return self.is_whole(source) or self._splits(node)
+
+    def _splits(self, node: Node) -> bool:
+        """Whether a reshape of part of a memory only cuts axes, or joins those that follow each other there."""
+        source = node.args[0]
+        known = self._strides_of(source)
+        if known is None:
+            return False
+        try:
+            wanted = [_number(s, self._numbers) for s in node.outputs[0].type.shape]
+        except IndexError:
+            return False
+        return _reshaped(*known, wanted) is not None
+
+    def _strides_of(self, value: Value) -> tuple[list[int], list[int]] | None:
+        """Sizes and strides of a value in its family's memory, with numbers for symbols; None where they are not known."""
+        root = self.root[self.family[value]]
+        chain = []
+        while value is not root and value not in self._strides:
+            chain.append(value)
+            value = self.nodes[self._maker[value]].args[0]
+        try:
+            if value is root and value not in self._strides:
+                shape = [_number(s, self._numbers) for s in value.type.shape]
+                self._strides[value] = shape, _in_order(shape)
+            for one in reversed(chain):
+                node = self.nodes[self._maker[one]]
+                known = self._strides[node.args[0]]
+                self._strides[one] = known and self._step(node, one, *known)
+                value = one
+        except IndexError:  # more symbols than there are numbers for
+            return None
+        return self._strides[value]
+
+    def _step(
+        self, node: Node, value: Value, shape: list[int], strides: list[int]
+    ) -> tuple[list[int], list[int]] | None:
+        if node.op.full_name == "detach":
+            return shape, strides
+        if node.op.full_name == "reshape":
+            wanted = [_number(s, self._numbers) for s in value.type.shape]
+            found = _reshaped(shape, strides, wanted)
+            return found and (wanted, found)
+        if value.type.dtype.itemsize != node.args[0].type.dtype.itemsize:
+            return None
+        rest = [_numbers(a, self._numbers) for a in node.args[1:]]
+        try:
+            made = node.op.geometry(tuple(shape), tuple(strides), 0, *rest)
+        except Exception:  # its sizes do not go together, so nothing is known
+            return None
+        return list(made[0]), list(made[1])
 
     def is_whole(self, value: Value) -> bool:
         """Whether a value is all of its family's memory, element after element."""
@@ -327,6 +381,34 @@ def _numbers(a: Any, numbers: dict[str, int]) -> Any:
     if isinstance(a, Dim):
         return _number(a, numbers)
     return type(a)(_numbers(e, numbers) for e in a) if isinstance(a, list | tuple) else a
+
+
+def _reshaped(
+    shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]
+) -> list[int] | None:
+    """Strides that show the same elements in another shape, or None where only a copy does."""
+    if math.prod(shape) != math.prod(wanted) or 0 in shape:
+        return None
+    made: list[int] = []
+    left = list(wanted)
+    runs: list[tuple[int, int]] = []  # axes that follow each other in memory: how many elements, how far apart
+    for size, stride in zip(shape, strides, strict=True):
+        if size == 1:
+            continue
+        if runs and runs[-1][1] == size * stride:
+            runs[-1] = runs[-1][0] * size, stride
+        else:
+            runs.append((size, stride))
+    for count, stride in runs:
+        steps, rest = [], count
+        while rest > 1:
+            if not left or rest % left[0]:
+                return None
+            rest //= left[0]
+            steps.append(rest * stride)
+            del left[0]
+        made += steps
+    return [*made, *(1 for _ in left)]
 
 
 def _in_order(shape: Sequence[int]) -> list[int]:

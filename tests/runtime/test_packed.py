@@ -1,0 +1,43 @@
+"""Weights that never change are packed once; a program gives what eager code gives, whatever reads them."""
+
+import numpy as np
+import pytest
+
+import thixo as tx
+
+F = tx.nn.functional
+
+
+def weights(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize(("kernel", "stride", "size"), [(3, 1, 14), (3, 2, 13), (5, 1, 9), (1, 2, 8)])
+def test_convolutions_by_constants(kernel, stride, size):
+    x, w, b = tx.tensor(weights(2, 24, size, size)), weights(40, 24, kernel, kernel), weights(40)
+    with tx.static.Graph() as g:
+        place = tx.static.placeholder((2, 24, size, size), tx.float32, "x")
+        y = F.conv2d(place, tx.static.constant(w), tx.static.constant(b), stride, kernel // 2)
+    call = tx.static.Session(g).bind(y, [place])
+    expected = F.conv2d(x, tx.tensor(w), tx.tensor(b), stride, kernel // 2)
+    for _ in range(2):
+        np.testing.assert_allclose(call(x).numpy(), expected.numpy(), rtol=1e-4, atol=1e-3)
+    odd = x.clone()
+    odd[0, 0, 0, 0] = float("inf")  # Winograd's sums are then not those of the definition
+    expected = F.conv2d(odd, tx.tensor(w), tx.tensor(b), stride, kernel // 2)
+    assert tx.equal(call(odd).isfinite(), expected.isfinite())
+
+
+@pytest.mark.parametrize("rows", [1, 7, 40, 300])
+@pytest.mark.parametrize(("inner", "outer"), [(64, 96), (700, 130)])
+def test_products_by_constants(rows, inner, outer):
+    x, w, b = tx.tensor(weights(2, rows, inner)), weights(outer, inner), weights(outer)
+    with tx.static.Graph() as g:
+        place = tx.static.placeholder((2, rows, inner), tx.float32, "x")
+        kept = tx.static.constant(w)
+        y = F.linear(place, kept, tx.static.constant(b)), place @ kept.transpose(0, 1)
+    call = tx.static.Session(g).bind(list(y), [place])
+    expected = F.linear(x, tx.tensor(w), tx.tensor(b)), x @ tx.tensor(w).transpose(0, 1)
+    for _ in range(2):
+        for made, one in zip(call(x), expected, strict=True):
+            np.testing.assert_allclose(made.numpy(), one.numpy(), rtol=1e-4, atol=1e-3)
