@@ -12,7 +12,9 @@ def weights(*shape):
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
-@pytest.mark.parametrize(("kernel", "stride", "size"), [(3, 1, 14), (3, 2, 13), (5, 1, 9), (1, 2, 8)])
+@pytest.mark.parametrize(
+    ("kernel", "stride", "size"), [(3, 1, 14), (3, 2, 13), (5, 1, 9), (1, 2, 8)]
+)
 def test_convolutions_by_constants(kernel, stride, size):
     x, w, b = tx.tensor(weights(2, 24, size, size)), weights(40, 24, kernel, kernel), weights(40)
     with tx.static.Graph() as g:

@@ -153,7 +153,7 @@ class Flow:
             for one in reversed(chain):
                 node = self.nodes[self._maker[one]]
                 known = self._strides[node.args[0]]
-                self._strides[one] = known and self._step(node, one, *known)
+                self._strides[one] = None if known is None else self._step(node, one, *known)
                 value = one
         except IndexError:  # more symbols than there are numbers for
             return None
@@ -167,7 +167,7 @@ class Flow:
         if node.op.full_name == "reshape":
             wanted = [_number(s, self._numbers) for s in value.type.shape]
             found = _reshaped(shape, strides, wanted)
-            return found and (wanted, found)
+            return None if found is None else (wanted, found)
         if value.type.dtype.itemsize != node.args[0].type.dtype.itemsize:
             return None
         rest = [_numbers(a, self._numbers) for a in node.args[1:]]
@@ -391,7 +391,9 @@ def _reshaped(
         return None
     made: list[int] = []
     left = list(wanted)
-    runs: list[tuple[int, int]] = []  # axes that follow each other in memory: how many elements, how far apart
+    runs: list[
+        tuple[int, int]
+    ] = []  # axes that follow each other in memory: how many elements, how far apart
     for size, stride in zip(shape, strides, strict=True):
         if size == 1:
             continue
