@@ -359,7 +359,7 @@ bool add_at_call(const Operator&, PyObject* const* slots, Results& out) {
 
 }  // namespace
 
-std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const FixedData& fixed) {
+std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed) {
   if (op.full_name != "nn.functional.convolve") return nullptr;
   const Tensor &x = *tensor_of(slots[0]), &w = *tensor_of(slots[1]);
   const Tensor* bias = slots[6] == Py_None ? nullptr : tensor_of(slots[6]);
@@ -373,7 +373,7 @@ std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* s
   step->w = place_of(w);
   step->y = place_of(result);
   if (bias) step->bias = place_of(*bias);
-  if (const char* data = fixed(w)) step->packed = pack_weight(c, data);
+  step->fixed = is_fixed(w);
   return step;
 }
 

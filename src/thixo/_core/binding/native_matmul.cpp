@@ -122,7 +122,7 @@ bool linear(const Operator&, PyObject* const* slots, Results& out) {
 
 }  // namespace
 
-std::unique_ptr<Step> prepare_product(const Operator& op, PyObject* const* slots, const Tensor& result, const FixedData& fixed) {
+std::unique_ptr<Step> prepare_product(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed) {
   Ref<Tensor> bias, a, b;
   if (op.full_name == "matmul") b = ref_of(slots[1]);
   else if (op.full_name == "nn.functional.linear") b = turned_weight(slots, bias);
@@ -140,17 +140,8 @@ std::unique_ptr<Step> prepare_product(const Operator& op, PyObject* const* slots
   step->c = place_of(result);
   if (bias) step->bias = place_of(*bias);
   bool one = true;  // matrix for the whole batch
-  int64_t rows = made.p.m;
-  for (int d = 0; d < made.batch.size(); ++d) {
-    one = one && (made.batch[d] == 1 || made.b_strides[d] == 0);
-    rows *= made.batch[d];
-  }
-  if (const char* data = one ? fixed(*b) : nullptr) {
-    Product whole = made.p;
-    whole.m = rows;
-    whole.b = data;
-    step->packed = pack_matrix(whole);
-  }
+  for (int d = 0; d < made.batch.size(); ++d) one = one && (made.batch[d] == 1 || made.b_strides[d] == 0);
+  step->fixed = one && is_fixed(*b);
   return step;
 }
 

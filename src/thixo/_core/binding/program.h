@@ -33,10 +33,9 @@ extern PyTypeObject* program_type;
 // An operator's call on values of a program as a step without Python; null: not this case.
 std::unique_ptr<Step> prepare_pointwise(const Operator& op, PyObject* const* slots, const Tensor& result);
 std::unique_ptr<Step> prepare_rows(const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results);
-// `fixed(value)` is where a value that never changes begins, or null.
-using FixedData = std::function<const char*(const Tensor&)>;
-std::unique_ptr<Step> prepare_product(const Operator& op, PyObject* const* slots, const Tensor& result, const FixedData& fixed);
-std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const FixedData& fixed);
+using IsFixed = std::function<bool(const Tensor&)>;  // whether a value never changes
+std::unique_ptr<Step> prepare_product(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed);
+std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed);
 std::unique_ptr<Step> prepare_sum(const Operator& op, PyObject* const* slots, const Tensor& result);
 // A row kernel as thixo.runtime.rows.about describes it.
 std::unique_ptr<Step> prepare_row_kernel(PyObject* found, const Dims& sizes, const bool* reduced,

@@ -67,16 +67,16 @@ namespace {
 
 // A step for an operator's call that needs no Python, if there is one. An operator that checks values is not among them.
 std::unique_ptr<Step> prepared(const ProgramObject& o, const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results) {
-  const FixedData fixed = [&o](const Tensor& t) -> const char* {
+  const IsFixed is_fixed = [&o](const Tensor& t) {
     for (const Constant& constant : *o.constants)
-      if (constant.fixed && constant.port.storage.get() == t.storage.get()) return constant.tensor->data() + t.offset * item_size(t.dtype);
-    return nullptr;
+      if (constant.fixed && constant.port.storage.get() == t.storage.get()) return true;
+    return false;
   };
   if (op.check && !op.has_loops) return nullptr;
   if (results.size() == 1) {
     if (op.kind == OpKind::Pointwise) return prepare_pointwise(op, slots, *results[0]);
-    if (std::unique_ptr<Step> step = prepare_product(op, slots, *results[0], fixed)) return step;
-    if (std::unique_ptr<Step> step = prepare_convolution(op, slots, *results[0], fixed)) return step;
+    if (std::unique_ptr<Step> step = prepare_product(op, slots, *results[0], is_fixed)) return step;
+    if (std::unique_ptr<Step> step = prepare_convolution(op, slots, *results[0], is_fixed)) return step;
     if (std::unique_ptr<Step> step = prepare_sum(op, slots, *results[0])) return step;
   }
   return op.native && op.full_name != "sum" ? nullptr : prepare_rows(op, slots, results);

@@ -101,8 +101,22 @@ void ProductStep::run() {
   product.b = b.at();
   product.c = c.at();
   if (bias.storage) product.bias = bias.at();
+  if (fixed) {
+    fixed = false;
+    Product whole = product;
+    for (int64_t size : batch) whole.m *= size;
+    packed = pack_matrix(whole);
+  }
   product.packed = packed.get();
   gemm_batch(product, batch, a_strides, b_strides);
+}
+
+void ConvolutionStep::run() {
+  if (fixed) {
+    fixed = false;
+    packed = pack_weight(convolution, w.at());
+  }
+  convolve(convolution, x.at(), w.at(), bias.storage ? bias.at() : nullptr, y.at(), packed.get());
 }
 
 }  // namespace thixo

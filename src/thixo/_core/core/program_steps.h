@@ -76,17 +76,17 @@ struct ProductStep final : Step {
   Product product;
   Dims batch, a_strides, b_strides;
   Place a, b, c, bias;
-  std::shared_ptr<const PackedMatrix> packed;  // of a matrix that never changes
+  bool fixed = false;  // B never changes: it is packed by the first run
+  std::shared_ptr<const PackedMatrix> packed;
   void run() override;
 };
 
 struct ConvolutionStep final : Step {
   Convolution convolution;
   Place x, w, bias, y;
-  std::shared_ptr<const PackedWeight> packed;  // of a weight that never changes
-  void run() override {
-    convolve(convolution, x.at(), w.at(), bias.storage ? bias.at() : nullptr, y.at(), packed.get());
-  }
+  bool fixed = false;  // the weight never changes: it is packed by the first run
+  std::shared_ptr<const PackedWeight> packed;
+  void run() override;
 };
 
 // ---- control flow
