@@ -26,7 +26,7 @@ def test_the_gradient_of_chunks_is_one_tensor(heads):
     assert made.count("cat") == 1
     given = tx.tensor(np.random.default_rng(0).uniform(0.5, 1.5, (2, 3, 12)).astype(np.float32))
     found = session.run(slope, {x: given})
-    plain = tx.static.Session(g, off=["slices"]).run(slope, {x: given})
+    plain = tx.static.Session(g, off=["pieces"]).run(slope, {x: given})
     np.testing.assert_allclose(found.numpy(), plain.numpy(), rtol=1e-6)
 
 
@@ -49,7 +49,7 @@ def test_other_sums_stay(parts):
         }}"""
     )
     result = optimize(graph)
-    assert "slices" not in result.counts
+    assert "pieces" not in result.counts
     given = [tx.arange(1.0, 1.0 + n) for n in (b - a, d - c)]
     (found,), (expected,) = Interpreter(result.graph).run(*given), Interpreter(graph).run(*given)
     assert tx.equal(found, expected)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from thixo.graph.ir import Graph, Node, Value
+from thixo.graph.ir import Graph, Node, Value, same_shape
 from thixo.graph.text import node_text
 from thixo.passes.manager import Firing, graph_pass
 from thixo.passes.simplify import filled_with
@@ -54,11 +54,42 @@ def _change(graph: Graph, firings: list[Firing]) -> int:
         if pieces is not None and _fill(pieces[1], node.outputs[0], pieces[0]):
             firings.append(Firing("parts with zeros around them", node_text(node), node.source))
             parts = [p.value for p in sorted(pieces[1], key=lambda p: p.start)]
-            return (graph.call("cat", parts, pieces[0], source=node.source),)
+            return (_joined(graph, parts, pieces[0], node, makers, uses),)
         makers.update(dict.fromkeys(node.outputs, node))
         return None
 
     return sweep(graph, replace)
+
+
+def _joined(
+    graph: Graph,
+    parts: list[Value],
+    dim: int,
+    node: Node,
+    makers: dict[Value, Node],
+    uses: dict[Value, int],
+) -> Value:
+    """Parts side by side. What a reshape of each would copy first is joined as it is, and then reshaped."""
+    whole = node.outputs[0].type
+    before = [_before_reshape(v, makers, uses) for v in parts]
+    if dim % whole.ndim == whole.ndim - 1 and all(before):
+        given = [v for v in before if v is not None]
+        if len({v.type.shape[-1] for v in given}) == 1:
+            made = graph.call("cat", given, whole.ndim - 1, source=node.source)
+            return graph.call("reshape", made, tuple(whole.shape), source=node.source)
+    return graph.call("cat", parts, dim, source=node.source)
+
+
+def _before_reshape(v: Value, makers: dict[Value, Node], uses: dict[Value, int]) -> Value | None:
+    """What a value was before its last two axes became one, if nobody else reads it."""
+    maker = makers.get(v)
+    if maker is None or maker.op.full_name != "reshape" or uses.get(v) != 1:
+        return None
+    before = maker.args[0]
+    shape, now = before.type.shape, v.type.shape
+    if len(shape) != len(now) + 1 or not same_shape(shape[:-2], now[:-1]):
+        return None
+    return before if all(type(s) is int for s in shape[-2:]) else None
 
 
 def _is_plain_sum(node: Node) -> bool:
