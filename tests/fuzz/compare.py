@@ -8,7 +8,7 @@ rounding error, and results may differ by as much as that moves them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,10 +81,21 @@ def difference(
     return None
 
 
-class _Moved(Interpreter):
+class Moved(Interpreter):
     """Moves every result of every node by about a rounding error."""
 
     rng: np.random.Generator
+
+    @classmethod
+    def by(cls, *seed: int) -> Callable[[Graph], Moved]:
+        """Makes one that moves them in a way of its own."""
+
+        def make(graph: Graph) -> Moved:
+            made = cls(graph)
+            made.rng = np.random.default_rng(seed)
+            return made
+
+        return make
 
     def run_node(self, node: Node, args: list[Any]) -> Sequence[Any]:
         return [self._moved(r) for r in super().run_node(node, args)]
@@ -111,8 +122,7 @@ def spreads(
     """
     found: list[list[np.ndarray]] = []
     for number in range(runs):
-        run = _Moved(graph)
-        run.rng = np.random.default_rng([seed, number])
+        run = Moved.by(seed, number)(graph)
         tx.manual_seed(seed)
         try:
             found.append(as_arrays(run.run_all(*map(tx.from_numpy, map(np.array, inputs)))))

@@ -30,11 +30,16 @@ class Way(NamedTuple):
     def __str__(self) -> str:
         return f"{self.executor}, {'all passes' if self.passes is None else ' '.join(self.passes) or 'no pass'}"
 
-    def prepare(self, graph: Graph) -> Callable[[Sequence[Any]], list[Any]]:
-        """What runs the graph."""
+    def prepare(
+        self, graph: Graph, optimized: dict[Any, Graph] | None = None
+    ) -> Callable[[Sequence[Any]], list[Any]]:
+        """What runs the graph. Passes give the same each time: `optimized` keeps what they gave for the next executor."""
+        optimized = {} if optimized is None else optimized
+        if self.passes not in optimized:
+            optimized[self.passes] = optimize(graph, only=self.passes).graph
         # A poisoned arena shows a step that reads what nothing wrote.
         options = {"poisoned": True} if self.executor == "sunk" else {}
-        return executor(optimize(graph, only=self.passes).graph, self.executor, **options)
+        return executor(optimized[self.passes].copy(), self.executor, **options)
 
 
 def all_ways(names: Iterable[str] | None = None) -> list[Way]:
@@ -179,9 +184,10 @@ def check(made: Made, ways: Sequence[Way], tally: Tally, quick: bool = False) ->
     if problem is not None:
         return Failure(made.seed, None, graph, made.inputs(), problem)
     prepared: list[tuple[Way, Any]] = []
+    optimized: dict[Any, Graph] = {}
     for way in ways:
         try:
-            prepared.append((way, way.prepare(graph)))
+            prepared.append((way, way.prepare(graph, optimized)))
         except Exception as error:
             return Failure(made.seed, way, graph, made.inputs(), f"{type(error).__name__}: {error}")
     sets = [SIZES, *(b for b in BINDINGS if made.admits(b))]

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import thixo as tx
-from tests.fuzz.compare import as_array
+from tests.fuzz.compare import Moved, as_array
 from tests.fuzz.generate import Generator, Made
 from tests.fuzz.shrink import as_test
 from thixo.autodiff import add_gradients, gradient_graph, tangent_graph
@@ -108,14 +108,12 @@ def check(made: Made) -> Wrong | str | None:
         total = products[0]
         for one in products[1:]:
             total = first.call("add", total, one)
-        first.outputs = [total, *gradients]
         more = [w for g, w in zip(gradients, weights, strict=True) if any(map(_is_symbol, g.shape))]
-        first.verify()
         wider = [*inputs, *more]
-        found_first = sum(
-            float((g * d).sum()) for g, d in zip(run(first, wider)[1:], ways, strict=True)
-        )
-        verdict = _compare("the gradient", made, graph, inputs, found_first, slope)
+        along = lambda made: sum(float((g * d).sum()) for g, d in zip(made, ways, strict=True))  # noqa: E731
+        first.outputs = gradients
+        first.verify()
+        verdict = _compare("the gradient", made, graph, inputs, slope, first, wider, along)
         if verdict is not None:
             return verdict
         first.outputs = [total]
@@ -123,16 +121,23 @@ def check(made: Made) -> Wrong | str | None:
         second = first.copy()
         second.outputs = add_gradients(second, second.outputs, [second.inputs[i] for i in moved])
         second.verify()
-        found_second = sum(
-            float((g * d).sum()) for g, d in zip(run(second, wider), ways, strict=True)
+        verdict = _compare(
+            "the second gradient", made, graph, inputs, second_slope, second, wider, along
         )
-        verdict = _compare("the second gradient", made, graph, inputs, found_second, second_slope)
         if verdict is not None:
             return verdict
         tangent = tangent_graph(graph, [graph.inputs[i] for i in moved])
         tangent.verify()
-        found_tangent = float(run(tangent, [*inputs, *ways])[1])
-        return _compare("the tangent", made, graph, inputs, found_tangent, slope)
+        return _compare(
+            "the tangent",
+            made,
+            graph,
+            inputs,
+            slope,
+            tangent,
+            [*inputs, *ways],
+            lambda r: float(r[1]),
+        )
     except Unsteady as error:
         return str(error)
     except ThixoError as error:
@@ -144,12 +149,27 @@ def _is_symbol(size: Any) -> bool:
 
 
 def _compare(
-    what: str, made: Made, graph: Graph, inputs: list[np.ndarray], got: float, slope: float
+    what: str,
+    made: Made,
+    graph: Graph,
+    inputs: list[np.ndarray],
+    slope: float,
+    derived: Graph,
+    given: list[np.ndarray],
+    number: Callable[[list[np.ndarray]], float],
 ) -> Wrong | str | None:
-    if not np.isfinite(got):
-        return f"{what} is not finite"
-    if abs(got - slope) <= ALLOWED * (1 + abs(slope)):
+    """Whether the number that a derived graph's results make is the slope."""
+    got = number(run(derived, given))
+    allowed = ALLOWED * (1 + abs(slope))
+    if abs(got - slope) <= allowed:
         return None
+    # Where rounding decides (the deviation of equal numbers, factors of a singular matrix) it says nothing. That is measured:
+    # the same graph with every result of every node moved by a rounding error.
+    moved = [number(run(derived, given, Moved.by(made.seed, i))) for i in range(6)]
+    if not np.isfinite(got) and not np.isfinite(moved).all():
+        return f"{what} is not finite"
+    if not np.isfinite(moved).all() or abs(got - slope) <= allowed + 30 * np.ptp([got, *moved]):
+        return f"rounding decides {what}"
     return Wrong(made.seed, f"{what} is {got:.9g}, the slope {slope:.9g}", graph, inputs)
 
 
@@ -157,10 +177,12 @@ class Unsteady(Exception):
     """There is no slope here that differences would find."""
 
 
-def run(graph: Graph, inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+def run(
+    graph: Graph, inputs: Sequence[np.ndarray], kind: Callable[[Graph], Interpreter] = Interpreter
+) -> list[np.ndarray]:
     """A graph's outputs, eagerly."""
     try:
-        made = Interpreter(graph).run(*(tx.from_numpy(np.array(a, order="C")) for a in inputs))
+        made = kind(graph).run(*(tx.from_numpy(np.array(a, order="C")) for a in inputs))
     except ThixoError as error:
         raise Unsteady(f"does not run: {error}") from error
     return [as_array(t) for t in made]
