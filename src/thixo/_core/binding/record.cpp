@@ -16,6 +16,7 @@ struct Kept {
 };
 
 thread_local FreeList node_memory;
+thread_local EndOfLists<1> end_of_memory{{&node_memory}};
 
 struct RuleNode final : Node {
   Object owner;  // keeps the Operator alive
@@ -26,7 +27,10 @@ struct RuleNode final : Node {
   bool released = false;
 
   static void* operator new(size_t bytes) { return node_memory.take(bytes); }
-  static void operator delete(void* p) { node_memory.give(p); }
+  static void operator delete(void* p) {
+    end_of_memory.watch();
+    node_memory.give(p);
+  }
 
   std::string name() const override { return op->grad_name; }
 

@@ -18,19 +18,13 @@ constexpr bool kSanitized = false;
 constexpr bool kSanitized = false;
 #endif
 
-// Blocks of one size, chained through their own memory. Use one thread_local list for each type.
+// Blocks of one size, chained through their own memory. Use one thread_local list for each type, and one `EndOfLists`
+// beside it. A list has no destructor: objects may die on a thread after its thread_local ones have ended, and what a
+// destructor leaves in its own object is nothing that a compiler has to keep.
 struct FreeList {
   static constexpr int kMost = 256;
   void* first = nullptr;
   int count = 0;
-  ~FreeList() {
-    while (first) {
-      void* next = *static_cast<void**>(first);
-      ::operator delete(first);
-      first = next;
-    }
-    count = kMost;  // whatever comes later is given back at once
-  }
   void* take(size_t bytes) {
     if (kSanitized || !first) return ::operator new(bytes);
     void* p = first;
@@ -44,6 +38,23 @@ struct FreeList {
     first = p;
     ++count;
   }
+};
+
+// Gives the memory of lists back when their thread ends; whatever comes later is given back at once.
+template <int N>
+struct EndOfLists {
+  FreeList* lists[N];
+  ~EndOfLists() {
+    for (FreeList* list : lists) {
+      while (list->first) {
+        void* next = *static_cast<void**>(list->first);
+        ::operator delete(list->first);
+        list->first = next;
+      }
+      list->count = FreeList::kMost;
+    }
+  }
+  void watch() const {}  // a thread that keeps something has its end arranged for
 };
 
 }  // namespace thixo

@@ -16,11 +16,18 @@ namespace {
 thread_local FreeList tensor_memory;
 thread_local FreeList storage_memory;
 thread_local FreeList autograd_memory;
+thread_local EndOfLists<3> end_of_memory{{&tensor_memory, &storage_memory, &autograd_memory}};
+
+// What a thread keeps it gives back at its end.
+inline void give(FreeList& list, void* p) {
+  end_of_memory.watch();
+  list.give(p);
+}
 
 }  // namespace
 
 void* Tensor::operator new(size_t bytes) { return tensor_memory.take(bytes); }
-void Tensor::operator delete(void* p) { tensor_memory.give(p); }
+void Tensor::operator delete(void* p) { give(tensor_memory, p); }
 void Tensor::destroy() {
   if (!autograd) {
     delete this;
@@ -52,11 +59,11 @@ Autograd::~Autograd() {
   if (accumulator) static_cast<AccumulateGrad*>(accumulator.get())->variable = nullptr;
 }
 void* Autograd::operator new(size_t bytes) { return autograd_memory.take(bytes); }
-void Autograd::operator delete(void* p) { autograd_memory.give(p); }
+void Autograd::operator delete(void* p) { give(autograd_memory, p); }
 
 void Storage::destroy() {
   this->~Storage();
-  storage_memory.give(this);
+  give(storage_memory, this);
 }
 
 Ref<Storage> Storage::allocate(size_t bytes) {
