@@ -390,7 +390,7 @@ def match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
 
     extra = len(grad.shape) - len(shape)
     repeated = [
-        i for i, size in enumerate(shape, extra) if not same(size, grad.shape[i]) and size == 1
+        i for i, size in enumerate(shape, extra) if not same(size, grad.shape[i]) and _is_one(size)
     ]
     if extra or repeated:
         grad = tx.sum(grad, dim=(*range(extra), *repeated), keepdim=True)
@@ -401,6 +401,11 @@ def match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
     if grad.dtype.is_complex and not dtype.is_complex:
         grad = tx.real(grad)
     return grad if grad.dtype is dtype else tx.to(grad, dtype)
+
+
+def _is_one(size: Any) -> bool:
+    """Whether a size is 1, by a guard that the graph has already where it is symbolic."""
+    return size == 1 if not isinstance(size, Dim) or size.hint == 1 else False
 
 
 _installed = False
