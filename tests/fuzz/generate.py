@@ -201,7 +201,7 @@ class _Growth:
             if dtype is tx.bool or op.kind == "view"
             else 0.25
         )
-        if self.smooth and op.namespace == "linalg":
+        if self.smooth and "linalg" in op.__module__:
             chance = 0.0  # a matrix of equal rows has no solution that moves smoothly
         if scope.items and sample.before is None and rng.random() < chance:
             try:
