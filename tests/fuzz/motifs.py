@@ -57,6 +57,25 @@ def _identity(scope: Scope, item: Item) -> None:
     scope.apply(rng.choice(ways), item)
 
 
+def _square(scope: Scope, item: Item) -> None:
+    """A matrix that keeps its type when it is transposed, and not its elements."""
+    rng = scope.rng
+    dtype = item.dtype if item.dtype in floating else scope.float
+    base = scope.fit((3, 3), dtype, -2, 2)
+    if base is None:
+        raise ValueError("nothing fits")
+    draw = np.random.default_rng(rng.randrange(1 << 30)).uniform(-1, 1, (3, 3))
+    x = scope.one(tx.add, base, scope.constant(draw.astype(dtype.numpy)))
+    ways: list[Any] = [
+        lambda t: t.transpose(0, 1).transpose(0, 1),
+        lambda t: t.transpose(0, -1).transpose(-1, 0),
+        lambda t: t.transpose(0, 1).transpose(0, 1).transpose(0, 1),
+        lambda t: t.transpose(0, 1).reshape((9,)).reshape((3, 3)),
+        lambda t: t @ t.transpose(0, 1).transpose(0, 1),
+    ]
+    scope.apply(rng.choice(ways), x)
+
+
 def _almost(scope: Scope, item: Item) -> None:
     """What looks like something that may be dropped and is not."""
     rng = scope.rng
@@ -266,6 +285,7 @@ def _draws(scope: Scope, item: Item) -> None:
 MOTIFS = {
     "draws": _draws,
     "identity": _identity,
+    "square": _square,
     "almost": _almost,
     "twice": _twice,
     "chain": _chain,

@@ -21,4 +21,5 @@ def test_a_rule_that_is_a_little_wrong_is_found(monkeypatch):
 
     monkeypatch.setattr(Reverse, "add", off)
     wrong = run_part(0, 6, seed=1)[2]
-    assert wrong and "the gradient is" in wrong[0].what
+    assert wrong
+    assert "the gradient is" in wrong[0].what
