@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import thixo as tx
+from thixo.errors import ThixoError
 from thixo.graph import Graph, Interpreter, parse
 from thixo.graph.python import python_text
 
@@ -68,3 +69,17 @@ def test_what_a_graph_changes_is_changed():
     x = tx.zeros(2)
     run_source(graph, [x])
     assert x.tolist() == [1.0, 1.0]
+
+
+def test_what_is_printed_is_printed_by_the_source(capsys):
+    graph = parse(
+        "graph f(x: f32[n]) {\n  y: f32[n] = show(x, text='he said \"x\":')\n  return y\n}"
+    )
+    (y,) = run_source(graph, [tx.ones(1)])
+    assert y.tolist() == [1]
+    assert capsys.readouterr().out == 'he said "x": tensor([1.])\n'
+
+
+def test_a_declared_graph_is_no_program():
+    with pytest.raises(ThixoError, match=r"take session.program\(fetches\)"):
+        python_text(tx.static.Graph("g"))

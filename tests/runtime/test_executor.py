@@ -153,3 +153,14 @@ def test_unknown_names_and_options():
         executor(graph, "fast")
     with pytest.raises(ArgumentError, match="unknown option colour for graph step"):
         executor(graph, "serial", colour=1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_that_are_no_tensors_are_refused_alike(name):
+    run = executor(parse("graph f(x: f32[n]) {\n  y: f32[n] = neg(x)\n  return y\n}"), name)
+    with pytest.raises(ArgumentError, match=r"x: f32\[n\] needs a tensor or an array, got None"):
+        run([None])
+    with pytest.raises(ArgumentError, match="needs a list of 1 inputs, got 3"):
+        run(3)
+    with pytest.raises(GraphError, match=r"no value yy .*did you mean 'y'"):
+        run.inner(["yy"], [tx.zeros(2)])

@@ -208,3 +208,13 @@ def test_the_dataflow_prints_and_is_verified():
     inside.inputs[0] = Port(flow.inputs[0])
     with pytest.raises(GraphError, match="another frame"):
         flow.verify()
+
+
+def test_graphs_in_graphs_are_lowered_at_any_depth():
+    graph = parse("graph f(x: f32[3]) {\n  y: f32[3] = add(x, 1.0)\n  return y\n}")
+    for i in range(2000):
+        outer = Graph(f"f{i}")
+        x = outer.input("x", "f32[3]")
+        outer.outputs = [outer.call(CALL, graph, [x])]
+        graph = outer
+    assert Frames(graph)([tx.zeros(3)])[0].tolist() == [1, 1, 1]

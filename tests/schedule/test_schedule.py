@@ -300,3 +300,23 @@ def test_deep_graphs_are_no_problem():
         value = graph.call("transpose" if i % 3 else "exp", value, *((0, 1) if i % 3 else ()))
     graph.outputs = [graph.call("reshape", value, (6,))]
     assert schedule(graph).bind().arena <= 128
+
+
+def test_what_is_printed_keeps_its_order_though_another_would_take_less_memory():
+    graph = graph_of("""
+graph f(x: f32[1000]) {
+  a: f32[1000] = exp(x)
+  p: f32[1000] = show(a, text='first')
+  b: f32[] = sum(x)
+  q: f32[] = show(b, text='second')
+  c: f32[] = sum(p)
+  return c, q
+}""")
+    order = [n.args[1] for n in schedule(graph).order if n.op.full_name == "show"]
+    assert order == ["first", "second"]
+
+
+def test_a_plan_needs_sizes_that_can_be():
+    one = schedule(graph_of("graph f(x: f32[n]) {\n  y: f32[n] = exp(x)\n  return y\n}"))
+    with pytest.raises(ArgumentError, match="0 or more; n is -3"):
+        one.bind({"n": -3})

@@ -218,16 +218,19 @@ def subgraphs(graph: Graph) -> list[Graph]:
     """All graphs inside of a graph, each once, inner ones before those that they are part of."""
     found: dict[int, Graph] = {}
     stack: list[tuple[Graph, Iterator[Graph]]] = [(graph, _direct(graph))]
+    around = {id(graph)}  # those on the stack
     while stack:
         at, inner = stack[-1]
         following = next(inner, None)
         if following is None:
             stack.pop()
+            around.discard(id(at))
             if at is not graph:
                 found.setdefault(id(at), at)
         elif id(following) not in found:
-            if any(following is outer for outer, _ in stack):
+            if id(following) in around:
                 raise GraphError(f"graph {following.name} is part of itself")
+            around.add(id(following))
             stack.append((following, _direct(following)))
     return list(found.values())
 
@@ -248,6 +251,18 @@ FRAMES = 40  # calls of Python for one graph inside of another, at most
 def _direct(graph: Graph) -> Iterator[Graph]:
     for node in graph.nodes:
         yield from graphs_in(node)
+
+
+def draws(graph: Graph, known: dict[int, bool]) -> bool:
+    """Whether a graph draws random numbers, or does something, at any depth; `known` remembers it of every graph inside."""
+    found = known.get(id(graph))
+    if found is None:
+        for one in (*subgraphs(graph), graph):
+            known[id(one)] = any(
+                n.op.random or any(known[id(g)] for g in graphs_in(n)) for n in one.nodes
+            )
+        found = known[id(graph)]
+    return found
 
 
 def is_random(node: Node) -> bool:

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from thixo import _core
 from thixo.dtype import DType, from_numpy_dtype
 from thixo.dtype import bool as bool_
-from thixo.errors import GraphError, ShapeError, TraceError
+from thixo.errors import ArgumentError, GraphError, ShapeError, TraceError, describe
 from thixo.graph.constants import as_array, type_of
 from thixo.graph.control import make_room
 from thixo.graph.ir import Graph, Node, Type, Value, map_values, values_in
@@ -90,6 +91,10 @@ class Interpreter:
     def need_inputs(self, inputs: Sequence[Any]) -> None:
         """Refuse another number of inputs than the graph has."""
         graph = self.graph
+        if not isinstance(inputs, Sequence):
+            raise ArgumentError(
+                f"graph {graph.name}: needs a list of {len(graph.inputs)} inputs, got {describe(inputs)}"
+            )
         if len(inputs) != len(graph.inputs):
             names = ", ".join(v.name for v in graph.inputs)
             raise GraphError(
@@ -292,6 +297,8 @@ class EagerBackend(Backend):
             from thixo.tensor import from_numpy
 
             return from_numpy(np.array(given))
+        if not isinstance(given, _core.Tensor):
+            raise ArgumentError(f"graph: {value} needs a tensor or an array, got {describe(given)}")
         return given
 
     def apply(self, node: Node, args: list[Any]) -> Sequence[Any]:

@@ -19,7 +19,7 @@ from typing import Any
 
 from thixo.device import device
 from thixo.dtype import DType
-from thixo.errors import GraphError
+from thixo.errors import ArgumentError, GraphError, describe
 from thixo.graph.constants import data_text
 from thixo.graph.control import subgraphs
 from thixo.graph.ir import Graph, Node, Value
@@ -38,6 +38,10 @@ def python_text(graph: Graph) -> str:
     >>> python_text(graph).splitlines()[-3:]
     ['def f(x):', '    y = tx.exp(x)', '    return y']
     """
+    if not isinstance(graph, Graph):
+        raise ArgumentError(
+            f"python_text: needs a graph.Graph, got {describe(graph)}; of a declared graph take session.program(fetches)"
+        )
     writer = _Module(graph)
     return "\n\n\n".join(["import thixo as tx", *writer.functions()])
 
@@ -231,6 +235,13 @@ def _stack(to: _Function, stacked: list[Value], rows: list[str], order: str = ""
         to._line(f"{to.values[value]} = tx.stack({row}{order}) if {row} else {empty}")
 
 
+def _show(to: _Function, node: Node, results: str) -> None:
+    x, text = node.args
+    shown = f"{text!r}, {to.values[x]}" if text else to.values[x]
+    to._line(f"print({shown})", node.source)
+    to._line(f"{results} = {to.values[x]}")
+
+
 _CONTROL: dict[str, Callable[[_Function, Node, str], None]] = {
     "call": _call,
     "fused": _call,
@@ -238,6 +249,7 @@ _CONTROL: dict[str, Callable[[_Function, Node, str], None]] = {
     "switch": _switch,
     "while_loop": _while,
     "scan": _scan,
+    "show": _show,
 }
 
 

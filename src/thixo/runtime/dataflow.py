@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from thixo.errors import GraphError
-from thixo.graph.control import graphs_in, is_random
+from thixo.graph.control import draws, graphs_in, make_room
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.symbolic import Dim, Size
@@ -144,6 +144,7 @@ class Dataflow:
 
 def lower(graph: Graph) -> Dataflow:
     """The dataflow of a graph; its results are the graph's outputs, then the new values of what it changes."""
+    make_room(graph)
     return _Lowering(graph).run()
 
 
@@ -201,10 +202,7 @@ class _Lowering:
         return Port(vertex)
 
     def _draws(self, graph: Graph) -> bool:
-        found = self._random.get(id(graph))
-        if found is None:
-            found = self._random[id(graph)] = any(map(is_random, graph.nodes))
-        return found
+        return draws(graph, self._random)
 
     # ---- graphs and plain nodes
 
@@ -253,7 +251,7 @@ class _Lowering:
         scope: _Scope,
         effect: Port | None,
     ) -> tuple[list[Port], Port | None]:
-        if node.op.kind == "control":
+        if next(graphs_in(node), None) is not None:
             return self._control(node, values, sizes, scope, effect)
         reads = [values[v] for v in values_in(node.args)]
         carriers, found = self._sizes(node.args, sizes, len(reads))

@@ -89,12 +89,8 @@ class Frames(Executor):
         checked = copy(self._interpreter)
         checked.sizes = {}
         graph = self.graph
-        if len(inputs) != len(graph.inputs):
-            names = ", ".join(v.name for v in graph.inputs)
-            raise GraphError(
-                f"graph {graph.name}: takes {len(graph.inputs)} inputs ({names}), got {len(inputs)}"
-            )
-        given = [_as_tensor(x) for x in inputs]
+        checked.need_inputs(inputs)
+        given = [checked.backend.input(x, v) for x, v in zip(inputs, graph.inputs, strict=True)]
         checked._bind_inputs(dict(zip(graph.inputs, given, strict=True)))
         checked._check(checked._guards_at.get(-1, ()))
         results = _Run(self.dataflow, given, self.threads or get_num_threads()).run()
@@ -411,7 +407,13 @@ def _apply(vertex: Vertex, given: list[Any]) -> Sequence[Any]:
             return type(a)(map(fill, a))
         return map_values(a, values.__getitem__)
 
-    made = list(_BACKEND.apply(node, [fill(a) for a in node.args]))
+    args = [fill(a) for a in node.args]
+    if (
+        node.op.kind == "control"
+    ):  # an effect: it has no graphs inside, and needs nobody to run them
+        made = node.op.run(None, None, *args)
+    else:
+        made = list(_BACKEND.apply(node, args))
     if len(made) != len(node.outputs):
         raise GraphError(
             f"{node.op.full_name} gave {len(made)} results in place of {len(node.outputs)}"

@@ -48,6 +48,7 @@ class Serial(Executor):
     def _run(self, interpreter: Interpreter, inputs: Sequence[Any]) -> list[Any]:
         one = copy(interpreter)  # it holds the sizes of one call
         one._inside = {}
+        one.need_inputs(inputs)
         enabled = _core.set_grad_enabled(False)
         try:
             results = one.run_all(*inputs)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from thixo.graph.control import graphs_in, is_random
+from thixo.graph.control import draws, graphs_in
 from thixo.graph.ir import Graph, Node, Type, Value, same_shape, values_in
 from thixo.graph.sizes import sizes_in, symbol_name
 from thixo.schedule.cost import bytes_of
@@ -94,7 +94,7 @@ class Flow:
                 maker[value] = number
             self.makes.append(tuple(range(first, len(self.root))))
             self.reuse.append(self._overwritable(node, reads))
-            if node.op.random if node.op.kind != "control" else _draws_inside(node, effects):
+            if node.op.random or any(draws(g, effects) for g in graphs_in(node)):
                 if last_effect >= 0:
                     self.before[number].add(last_effect)
                 last_effect = number
@@ -297,16 +297,6 @@ def can_fail(node: Node) -> bool:
     if node.op.kind == "control":
         return any(can_fail(n) for g in graphs_in(node) for n in g.nodes)
     return not (node.op.kind == "view" or getattr(node.op, "total", False))
-
-
-def _draws_inside(node: Node, known: dict[int, bool]) -> bool:
-    """Whether the graphs of a node draw random numbers; asked once for each graph."""
-    found = False
-    for graph in graphs_in(node):
-        if id(graph) not in known:
-            known[id(graph)] = any(map(is_random, graph.nodes))
-        found = found or known[id(graph)]
-    return found
 
 
 def _alike(a: Type, b: Type) -> bool:

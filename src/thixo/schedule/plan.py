@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from thixo.errors import ArgumentError
+from thixo.errors import ArgumentError, describe
 from thixo.graph.control import graphs_in, subgraphs
 from thixo.graph.control_types import bind_sizes
 from thixo.graph.ir import Graph, Node, Type, Value
@@ -218,6 +218,11 @@ class Schedule:
         <Plan of graph traced: arena 448 bytes, peak 448>
         """
         given = sizes or {}
+        for name, size in given.items():
+            if isinstance(size, bool) or not isinstance(size, int) or size < 0:
+                raise ArgumentError(
+                    f"plan of graph {self.graph.name}: a size is a number, 0 or more; {name} is {describe(size)}"
+                )
         missing = [name for name in self.symbols if name not in given]
         if missing:
             raise ArgumentError(
