@@ -5,10 +5,12 @@ program, so that `str(error)` ends in `(train.py:41)`. Each class is also the bu
 it, so `except ValueError` and PyTorch's `except RuntimeError` both work.
 """
 
+import difflib
 import os
 import re
 import reprlib
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -265,6 +267,16 @@ def _of_operator(error: Exception, name: str) -> Exception:
 
 _SHORT_DTYPE = re.compile(r"(bfloat|float|uint|int|complex)(\d+)$")
 _PREFIX = {"bfloat": "bf", "float": "f", "uint": "u", "int": "i", "complex": "c"}
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Names that somebody may have meant, as the end of a message, or nothing.
+
+    >>> nearest("featurs", ["features", "label"])
+    "; did you mean 'features'?"
+    """
+    found = difflib.get_close_matches(str(name), dict.fromkeys(names), 3)
+    return f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
 
 
 def describe(x: object) -> str:

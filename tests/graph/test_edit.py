@@ -82,3 +82,16 @@ def test_a_value_can_be_replaced_by_something_made_of_it(graph):
 def test_a_node_of_another_graph_is_refused(graph):
     with pytest.raises(GraphError, match="is no node of graph f"):
         Editor(graph).remove(parse(TEXT).nodes[2])
+
+
+def test_what_is_no_part_of_a_graph_is_refused():
+    graph = parse("graph f(x: f32[n]) {\n  y: f32[n] = tanh(x)\n  return y\n}")
+    editor = Editor(graph)
+    edits = [lambda: editor.replace("x", "y"), lambda: editor.remove("y"), lambda: editor.undo(-1),
+             lambda: editor.insert("mul", graph.inputs[0], "x")]  # fmt: skip
+    for edit in edits:
+        with pytest.raises(ArgumentError):
+            edit()
+    with pytest.raises(GraphError, match=r"did you mean .*'tanh'"):
+        editor.insert("tahn", graph.inputs[0])
+    assert str(graph.nodes[0]) == "y: f32[n] = tanh(x)"

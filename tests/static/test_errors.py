@@ -121,7 +121,7 @@ def test_bodies_write_nothing_outside():
     with static.Graph():
         x = static.placeholder((2,), tx.float32, "x")
         y = x * 2
-        with pytest.raises(ThixoError, match=r"writes to f32\[2\].*return the new value"):
+        with pytest.raises(ThixoError, match=r"writes to mul: f32\[2\].*return the new value"):
             static.cond(x.sum() > 0, lambda: y.add_(1), lambda: y)
 
 
@@ -134,3 +134,45 @@ def test_state_of_loops_and_branches_keep_their_types():
             static.cond(x.sum() > 0, lambda: x, lambda: (x, x))
         with pytest.raises(ThixoError, match="same types"):
             static.cond(x.sum() > 0, lambda: x, lambda: x.sum())
+
+
+def test_names_that_are_nearly_right_are_suggested():
+    with static.Graph("other") as h:
+        static.named(static.placeholder((), tx.float32, "features") * 2, "doubled")
+    with pytest.raises(ThixoError, match="called 'featurs'; did you mean 'features'"):
+        static.Session(h).run("doubled", {"featurs": 1.0})
+    with pytest.raises(ThixoError, match="did you mean 'doubled'"):
+        static.Session(h).run("doubledd")
+
+
+def test_a_bound_function_refuses_what_is_no_tensor_with_data(line):
+    g, x, _, y = line
+    run = static.Session(g).bind(y, [x])
+    for _ in range(2):  # before and after there is a program
+        for wrong in (1, None, x, tx.ones(2, 3).numpy(), tx.ones(2, 4)):
+            with pytest.raises(ThixoError, match=r"x: f32\[n, 3\] .*test_errors.py:14"):
+                run(wrong)
+        assert run(tx.ones(2, 3)).item() == 12
+    with pytest.raises(ThixoError, match=r"x: .*only declared"):
+        static.Session(g).run(y, {x: x})
+
+
+def test_feeds_of_bind_are_a_list_without_repetition(line):
+    g, x, _, y = line
+    session = static.Session(g)
+    for feeds, message in ((x, "list of placeholders"), ("x", "list"), ([x, x], "x is twice")):
+        with pytest.raises(ThixoError, match=message):
+            session.bind(y, feeds)
+
+
+def test_passes_to_leave_out_are_checked_when_the_session_is_made(line):
+    g, _, _, y = line
+    assert static.Session(g, off="fuse").run(y, {"x": tx.ones(1, 3)}).item() == 6
+    with pytest.raises(ThixoError, match="no pass 'fusion'"):
+        static.Session(g, off=["fusion"])
+
+
+def test_a_graph_has_a_name_that_a_file_can_hold():
+    for name in ("two words", "", "f(x) {", None):
+        with pytest.raises(ThixoError, match="a name is letters"):
+            static.Graph(name)

@@ -225,3 +225,16 @@ def test_mutated_files_are_refused_or_harmless(tmp_path):
     path = tmp_path / "a.thixo"
     trained(steps=1).save(path)
     assert mutations(path, count=100, seed=0) > 50  # most are refused, the rest loads
+
+
+@pytest.mark.parametrize("name", ["two words", "for", "n", "x/y", "1st", "'\"\\", "\n", "é"])
+def test_names_that_a_program_cannot_write_are_kept_as_they_were_given(name, tmp_path):
+    with static.Graph() as g:
+        x = static.placeholder((None, 2), tx.float32, name)
+        with static.name_scope("layer"):
+            w = static.variable(tx.ones(2), name=name)
+        static.named(x @ w, "out")
+    static.Session(g).save(tmp_path / "g")
+    for session in (static.Session(g), static.load(tmp_path / "g")):
+        assert session.run("out", {name: tx.ones(3, 2)}).tolist() == [2, 2, 2]
+        assert session.run(f"layer/{name}").tolist() == [1, 1]

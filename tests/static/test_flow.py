@@ -149,3 +149,31 @@ def test_the_state_of_a_loop_may_be_a_list():
     assert turns.item() == 6
     assert tx.allclose(root, given.sqrt())
     assert tx.allclose(found, 0.5 / given.sqrt())
+
+
+@pytest.mark.parametrize("executor", ["serial", "frames", "ready", "sunk"])
+def test_prints_keep_their_order_on_every_executor(executor, capsys):
+    with static.Graph() as g:
+        x = static.placeholder((None,), tx.float32, "x")
+        shown = static.print(x * 2, "first")
+        static.print(x.sum(), "not fetched")
+
+        def body(y, n):
+            y = static.cond(
+                y > 3, lambda: static.print(y * 2, "big"), lambda: static.print(y * 2, "small")
+            )
+            return y, n + 1
+
+        start = static.print(x.sum(), "second")
+        y, _ = static.while_loop(lambda y, n: n < 3, body, (start, static.constant(0)))
+        last = static.print(y, "last")
+    static.Session(g, executor=executor).run([last, shown], {x: [1.0, 0.5]})
+    words = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert words == ["first", "second", "small", "small", "big", "last"]
+
+
+def test_a_constant_may_be_declared_inside_of_a_branch():
+    with static.Graph() as g:
+        x = static.placeholder((2,), tx.float32, "x")
+        y = static.cond(x.sum() > 0, lambda: x + static.constant([1.0, 2.0]), lambda: x)
+    assert static.Session(g).run(y, {x: [1.0, 1.0]}).tolist() == [2, 3]

@@ -21,7 +21,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from thixo.errors import ArgumentError, GraphError
+from thixo.errors import ArgumentError, GraphError, describe
 from thixo.graph.ir import Graph, Node, Value, map_values, values_in
 from thixo.graph.operators import bind, find
 from thixo.graph.text import node_text
@@ -55,6 +55,11 @@ class Editor:
         """Put a new node before another, or at the end; its value, or a tuple of them."""
         op = find(op) if isinstance(op, str) else op
         bound = bind(op, args, kwargs)
+        for p, a in zip(op.sig.params, bound, strict=True):
+            if p.holds_tensors and isinstance(a, str):
+                raise ArgumentError(
+                    f"insert {op.full_name}: {p.name} must be a value, got {describe(a)}"
+                )
         place = len(self.graph.nodes) if before is None else self._place(before)
         self._need_defined(list(values_in(bound)), place, f"insert {op.full_name}")
         types = result_types(op, bound)
@@ -65,6 +70,9 @@ class Editor:
 
     def replace(self, old: Value, new: Value) -> None:
         """Let everything that reads `old` read `new`, which must have its type and be there in time."""
+        for value in (old, new):
+            if not isinstance(value, Value):
+                raise ArgumentError(f"replace: needs values of the graph, got {describe(value)}")
         if old.type != new.type:
             raise GraphError(f"replace: {new} cannot stand for {old}: the types differ")
         graph = self.graph
@@ -107,12 +115,14 @@ class Editor:
 
     def undo(self, count: int = 1) -> None:
         """Take back the last edits."""
-        if count > len(self._undo):
+        if not 0 <= count <= len(self._undo):
             raise ArgumentError(f"undo: there are {len(self._undo)} edits, not {count}")
         for _ in range(count):
             self._undo.pop()()
 
     def _place(self, node: Node) -> int:
+        if not isinstance(node, Node):
+            raise ArgumentError(f"edit: needs a node of the graph, got {describe(node)}")
         for i, one in enumerate(self.graph.nodes):
             if one is node:
                 return i

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import thixo.graph.effects  # noqa: F401  (declares operators)
-from thixo.errors import ArgumentError, GraphError
+from thixo.errors import ArgumentError, GraphError, nearest
 from thixo.graph.control import CONTROL
 from thixo.ops.base import TABLE
 from thixo.ops.signature import REQUIRED
@@ -23,7 +23,7 @@ def find(name: str) -> Any:
         op = TABLE.get(name)
     op = op or CONTROL.get(name)
     if op is None:
-        raise GraphError(f"graph: there is no operator {name!r}")
+        raise GraphError(f"graph: there is no operator {name!r}{nearest(name, (*TABLE, *CONTROL))}")
     return op
 
 

@@ -337,7 +337,7 @@ def _trace(operation: str) -> Trace:
     if not _active.stack:
         raise TraceError(
             f"{operation}: a traced tensor is used after its trace has ended; return what you need from "
-            "the traced function"
+            "the traced function, or, of a declared graph, go on inside of `with graph:` or fetch it with Session.run"
         )
     return _active.stack[-1]
 

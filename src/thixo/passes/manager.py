@@ -125,7 +125,7 @@ def optimize(
     >>> len(optimize(graph).graph.nodes), len(optimize(graph, off=["simplify", "fuse"]).graph.nodes)
     (0, 2)
     """
-    _need_known([*off, *(only or ())])
+    need_known([*off, *(only or ())])
     left_out = set(off)
     chosen = [p for n, p in PASSES.items() if n not in left_out and (only is None or n in only)]
     result = Optimized(graph.copy())
@@ -166,7 +166,8 @@ def _recompute(budget: int | float) -> Pass:
     return Pass("recompute", within_budget, last=True)
 
 
-def _need_known(names: Iterable[str]) -> None:
+def need_known(names: Iterable[str]) -> None:
+    """Refuse names that no pass has."""
     for name in names:
         if name not in PASSES and name != "recompute":
             raise ArgumentError(f"passes: there is no pass {name!r}; they are {', '.join(PASSES)}")

@@ -42,7 +42,7 @@ def recompute(graph: Graph, budget: int | float, firings: list[Firing] | None = 
     """
     from thixo.schedule import schedule
 
-    if isinstance(budget, bool) or not isinstance(budget, int | float) or budget <= 0:
+    if isinstance(budget, bool) or not isinstance(budget, int | float) or not budget > 0:
         raise ArgumentError(
             f"recompute: the budget must be bytes or a part of the peak, is {budget!r}"
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thixo import _core
-from thixo.errors import ArgumentError, GraphError
+from thixo.errors import ArgumentError, GraphError, nearest
 from thixo.graph.ir import Graph, Value
 
 
@@ -58,7 +58,9 @@ def inner_values(graph: Graph, values: Sequence[Value | str]) -> list[Value]:
         one = every.get(value if isinstance(value, str) else value.name)
         if one is None or not (isinstance(value, str) or one is value):
             name = value if isinstance(value, str) else value.name
-            raise GraphError(f"graph {graph.name} has no value {name} outside of its inner graphs")
+            raise GraphError(
+                f"graph {graph.name} has no value {name} outside of its inner graphs{nearest(name, every)}"
+            )
         found.append(one)
     return found
 

@@ -43,6 +43,7 @@ def placeholder(shape: Sequence[Any], dtype: Any = None, name: str = "x") -> Any
     from thixo.dtype import DType, get_default_dtype
 
     declaration = innermost("placeholder")
+    _need_name(name, "placeholder")
     graph = declaration.graph
     dtype = get_default_dtype() if dtype is None else dtype
     if not isinstance(dtype, DType):
@@ -55,7 +56,13 @@ def placeholder(shape: Sequence[Any], dtype: Any = None, name: str = "x") -> Any
     value = graph.input(name, ir.Type(dtype, sizes, declaration.owner.device))
     declaration.own([value])
     declaration.owner.placeholders[value] = Placeholder(value, user_line())
+    declaration.owner.keep_name(value, name)
     return make_symbolic(value)
+
+
+def _need_name(name: Any, what: str) -> None:
+    if not isinstance(name, str):
+        raise ArgumentError(f"static.{what}: name must be a string, got {describe(name)}")
 
 
 def _atoms(size: Dim) -> dict[str, Dim]:
@@ -106,6 +113,7 @@ def variable(initial: Any, name: str = "w", trainable: bool = True, dtype: Any =
     The initial values may be computed in place: `variable(tx.randn(3, 4) * 0.1)`.
     """
     declaration = innermost("variable")
+    _need_name(name, "variable")
     if getattr(initial, "_value", None) is not None:
         initial = _computed(declaration, initial)
     with untraced():
@@ -113,6 +121,7 @@ def variable(initial: Any, name: str = "w", trainable: bool = True, dtype: Any =
         data = data.detach().clone()
     trainable = trainable and (data.dtype.is_floating_point or data.dtype.is_complex)
     value = declaration.new_variable(data, name, trainable)
+    declaration.owner.keep_name(value, name)
     tensor = make_symbolic(value)
     declaration.inputs.append(tensor)
     declaration._input_values.append(value)
@@ -149,7 +158,7 @@ def constant(data: Any, name: str = "c", dtype: Any = None) -> Any:
     >>> tx.static.Session(g).run(y)
     tensor([2., 4.])
     """
-    declaration = innermost("constant")
+    declaration = current("constant")  # in a branch or a body too: they get it from outside
     if getattr(data, "_value", None) is not None:
         data = _computed(declaration, data)
     with untraced():

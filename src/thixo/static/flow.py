@@ -40,7 +40,7 @@ class Body(Trace):
         super().__exit__(*error)
         if written and error[0] is None:
             raise TraceError(
-                f"static: {self.graph.name} writes to {describe(written[0][0])}, which is outside of it; "
+                f"static: {self.graph.name} writes to {self.outer.value_of(written[0][0])}, which is outside of it; "
                 "return the new value"
             )
 

@@ -7,6 +7,7 @@ tensors from outside that turn up, such as the parameters of a Module, become va
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from types import TracebackType
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from thixo import _core
 from thixo.device import as_device
-from thixo.errors import GraphError, describe, user_line
+from thixo.errors import ArgumentError, GraphError, describe, nearest, user_line
 from thixo.graph import ir
 from thixo.graph.constants import type_of
 from thixo.graph.trace import Trace, current_trace, make_symbolic
@@ -101,6 +102,10 @@ class Graph:
     """
 
     def __init__(self, name: str = "main") -> None:
+        if not isinstance(name, str) or re.fullmatch(r"\w+", name) is None:  # as files have it
+            raise ArgumentError(
+                f"static.Graph: a name is letters, digits and _, got {describe(name)}"
+            )
         self.program: ir.Graph = _Values(name)
         self.placeholders: dict[ir.Value, Placeholder] = {}
         self.variables: dict[ir.Value, Variable] = {}
@@ -183,13 +188,30 @@ class Graph:
         return value
 
     def _named(self, name: str, what: str) -> ir.Value:
-        if name in self.labels:
-            return self.labels[name]
+        for label in (name, name.replace("/", "_")):
+            if label in self.labels:
+                return self.labels[label]
+        value = self._found(name)
+        if value is not None:
+            return value
+        names = (*self.labels, *self.operations, *(v.name for v in self.program.values()))
+        raise GraphError(
+            f"{what}: graph {self.name} has nothing that is called {name!r}{nearest(name, names)}"
+        )
+
+    def _found(self, name: str) -> ir.Value | None:
         wanted = name.replace("/", "_").replace(".", "_")
         for value in self.program.values():
             if value.name in (wanted, f"v{wanted}"):  # no name begins with a number
                 return value
-        raise GraphError(f"{what}: graph {self.name} has nothing that is called {name!r}")
+        return None
+
+    def keep_name(self, value: ir.Value, name: str) -> None:
+        """Let a value be found by the name that the user gave, where the program had to write it another way."""
+        program: Any = self.program
+        full = program.prefix + name
+        if value.name != full and full not in self.labels and self._found(full) is None:
+            self.labels[full] = value
 
     def tensor(self, name: str) -> Any:
         """The tensor of this name.

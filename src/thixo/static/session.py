@@ -19,6 +19,7 @@ from thixo.graph.sizes import symbol_name
 from thixo.graph.specialise import specialise
 from thixo.graph.trace import current_trace, untraced
 from thixo.ops import public as tx
+from thixo.passes.manager import need_known
 from thixo.progress import task
 from thixo.pytree import tree_flatten, tree_unflatten
 from thixo.runtime.executor import EXECUTORS, Executor, executor
@@ -61,7 +62,8 @@ class Session:
             )
         self.graph = graph
         self.executor = executor
-        self.off = tuple(off)
+        self.off = (off,) if isinstance(off, str) else tuple(off or ())
+        need_known(self.off)
         self.budget = budget
         self.options = options
         self._programs: dict[Any, Program] = {}
@@ -104,9 +106,16 @@ class Session:
         >>> double(tx.ones(2)), double(tx.ones(3))
         (tensor([2., 2.]), tensor([2., 2., 2.]))
         """
+        if not isinstance(feeds, list | tuple):
+            raise ArgumentError(
+                f"Session.bind: feeds must be a list of placeholders, got {describe(feeds)}"
+            )
         leaves, tree = tree_flatten(fetches)
         program = self._program(leaves)
         order = [self._placeholder(f, "bind") for f in feeds]
+        for i, value in enumerate(order):
+            if value in order[:i]:
+                raise ArgumentError(f"Session.bind: {value.name} is twice among the feeds")
         for value in program.feeds:
             if value not in order:
                 raise program.not_fed(value, "bind")
@@ -277,6 +286,8 @@ class Program:
                         if found is not None and changed:
                             self._store(found)
             if found is None:
+                for value, one in zip(self.feeds, values, strict=True):
+                    self._need_data(value, one)
                 with untraced():
                     found = self(list(values))
                 quick = self._native(values)
@@ -311,6 +322,7 @@ class Program:
             if value not in named:
                 raise self.not_fed(value, "run")
             found.append(_as_tensor(named[value], value, "Session.run"))
+            self._need_data(value, found[-1])
         return found
 
     def not_fed(self, value: ir.Value, what: str) -> GraphError:
@@ -352,13 +364,21 @@ class Program:
         self._by_types[tuple([(t.dtype, t.shape) for t in values])] = found
         return found
 
+    def _need_data(self, value: ir.Value, given: Any) -> None:
+        if isinstance(given, _core.Tensor) and given._value is None:
+            return
+        line = self.owner.placeholders[value].source
+        where = f" ({line})" if line else ""
+        declared = ", which is only declared" if isinstance(given, _core.Tensor) else ""
+        if isinstance(given, np.ndarray):
+            declared = " as an array; make it a tensor with tx.from_numpy"
+        raise ArgumentError(
+            f"Session.run: {value} must be fed a tensor with data, got {describe(given)}{declared}{where}"
+        )
+
     def _check(self, value: ir.Value, given: Any, sizes: dict[str, int]) -> None:
         line = self.owner.placeholders[value].source
         where = f" ({line})" if line else ""
-        if not isinstance(given, _core.Tensor) or given._value is not None:
-            raise ArgumentError(
-                f"Session.run: {value} must be fed a tensor with data, got {describe(given)}{where}"
-            )
         if given.dtype is not value.type.dtype:
             raise DTypeError(f"Session.run: {value} is fed {describe(given)}: another dtype{where}")
         if given.ndim != value.type.ndim:
