@@ -7,7 +7,7 @@ tensors, and gives back a bound program. Weights are constants where nothing is 
 from collections.abc import Sequence
 from typing import Any
 
-BUDGET = 0.4  # of the memory that gradients alone would need: the case that measures memory asks for less
+BUDGET = 0.2  # of the memory that gradients alone would need: the case that measures memory asks for less
 
 
 def static_peer(suite: Any, eager: type) -> type:

@@ -54,6 +54,17 @@ def test_what_fusion_made_of_it_is_made_again_as_one():
     same(fused, result.graph, inputs)
 
 
+def test_products_are_computed_again_only_where_cheap_nodes_are_not_enough():
+    graph, inputs = training(12, tx.nn.functional.gelu)
+    peak = schedule(optimize(graph).graph).guessed_peak
+    easy, hard = optimize(graph, budget=0.8), optimize(graph, budget=0.4)
+    repeated = [["= matmul(" in f.node for f in r.reports[-1].firings] for r in (easy, hard)]
+    assert not any(repeated[0])
+    assert any(repeated[1])
+    assert schedule(hard.graph).guessed_peak <= 0.4 * peak
+    same(optimize(graph).graph, hard.graph, inputs)
+
+
 def test_a_budget_in_bytes_that_is_kept_already_changes_nothing():
     graph, _ = training(3, tx.tanh)
     assert optimize(graph, only=["dead"], budget=10**9).counts == {}

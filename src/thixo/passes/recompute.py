@@ -2,9 +2,9 @@
 are needed late, so that they need not live until then.
 
 In the graph of a training step these are values of the way forward that the way back reads: an activation is made again from
-what it was made of, if that is there anyway, or if keeping that in place of several values made of it takes less. Only
-nodes that move memory more than they compute are repeated, so that time grows little; nothing random is. Every value
-stays the same to the last bit.
+what it was made of, if that is there anyway, or if keeping that in place of several values made of it takes less. First
+nodes that move memory more than they compute are repeated, so that time grows little; only where these do not reach the
+budget, products and the like are too. Nothing random is. Every value stays the same to the last bit.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ CHEAP = 4  # operations for each element that is read or made: more of them are 
 def recompute(graph: Graph, budget: int | float, firings: list[Firing] | None = None) -> int:
     """Repeat cheap nodes until the peak of living values is within the budget: bytes, or a part of the peak as it is.
 
-    How many nodes were added; fewer than needed where there is nothing cheap to repeat. Sizes are those of the example.
+    How many nodes were added; fewer than needed where there is nothing to repeat. Costly ones are repeated only where cheap
+    ones are not enough. Sizes are those of the example.
 
     >>> def f(x, w):
     ...     for _ in range(6):
@@ -52,13 +53,19 @@ def recompute(graph: Graph, budget: int | float, firings: list[Firing] | None = 
     added = kept = noted = 0
     found: list[Firing] = []
     stale = 0
+    costly = False
     for _ in range(ROUNDS):
-        if one.guessed_peak <= limit or stale > 3:
+        if one.guessed_peak <= limit:
             break
         graph.nodes = list(one.order)
-        made = _Lightening(graph, one, limit, found).run()
+        made = 0 if stale > 3 else _Lightening(graph, one, limit, found, costly).run()
         if not made:
-            break
+            if costly:
+                break
+            costly, stale, added = True, 0, kept
+            _restore(graph, best)
+            one = schedule(graph)
+            continue
         added += made
         one = schedule(graph)
         if one.guessed_peak < best_peak:
@@ -86,8 +93,11 @@ def _restore(graph: Graph, snapshot: list[tuple[Node, Any]]) -> None:
 class _Lightening:
     """One round: values that live through the peak without being read there end before it and are made again after it."""
 
-    def __init__(self, graph: Graph, one: Any, limit: int, firings: list[Firing]) -> None:
+    def __init__(
+        self, graph: Graph, one: Any, limit: int, firings: list[Firing], costly: bool
+    ) -> None:
         self.graph = graph
+        self.costly = costly  # what computes much may be repeated too
         self.one = one
         self.firings = firings
         self.flow = flow = one._flow
@@ -211,14 +221,14 @@ class _Lightening:
     def _is_cheap(self, node: Node) -> bool:
         op = node.op
         if op.full_name == "fused":
-            return all(self._is_cheap_part(n) for n in node.args[0].nodes)
+            return self.costly or all(self._is_cheap_part(n) for n in node.args[0].nodes)
         if op.kind == "control" or op.random or any(v in self.flow.dynamic for v in node.outputs):
             return False
         if op.kind in ("view", "pointwise"):
             return True
         cost = self.one.cost[node]
         itemsize = max((v.type.dtype.itemsize for v in node.outputs), default=1)
-        return bool(op.total) and cost.flops * itemsize <= CHEAP * cost.bytes
+        return bool(op.total) and (self.costly or cost.flops * itemsize <= CHEAP * cost.bytes)
 
     def _is_cheap_part(self, node: Node) -> bool:
         op = node.op

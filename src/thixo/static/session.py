@@ -35,7 +35,7 @@ class Session:
     """Runs a graph. Its variables belong to the graph: sessions of one graph share them.
 
     `executor` is one of `thixo.runtime.executor.EXECUTORS`; `off` names passes that are left out. With a `budget` of memory,
-    in bytes or as a part of the peak, cheap values are computed again in place of being kept.
+    in bytes or as a part of the peak, values are computed again in place of being kept, cheap ones first.
 
     >>> with tx.static.Graph() as g:
     ...     x = tx.static.placeholder((None,), tx.float32, "x")
