@@ -176,3 +176,19 @@ def test_a_graph_has_a_name_that_a_file_can_hold():
     for name in ("two words", "", "f(x) {", None):
         with pytest.raises(ThixoError, match="a name is letters"):
             static.Graph(name)
+
+
+def test_a_limit_of_turns_is_a_number():
+    with static.Graph():
+        x = static.placeholder((), tx.float32, "x")
+        for limit in (-1, "three", 2.5):
+            with pytest.raises(ThixoError, match="limit must be a number of turns"):
+                static.while_loop(lambda y: y > 0, lambda y: y - 1, x, limit=limit)
+
+
+def test_passes_and_scopes_say_what_they_need(line):
+    g, *_ = line
+    with pytest.raises(ThixoError, match=r"optimize: needs a graph\.Graph"):
+        tx.passes.optimize(g)
+    with g, pytest.raises(ThixoError, match="None is no name"), static.name_scope(None):
+        pass

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thixo import progress
-from thixo.errors import ArgumentError, GraphError
+from thixo.errors import ArgumentError, GraphError, describe
 from thixo.graph.ir import Graph
 from thixo.graph.verify import Known, verify
 
@@ -125,6 +125,10 @@ def optimize(
     >>> len(optimize(graph).graph.nodes), len(optimize(graph, off=["simplify", "fuse"]).graph.nodes)
     (0, 2)
     """
+    if not isinstance(graph, Graph):
+        raise ArgumentError(
+            f"optimize: needs a graph.Graph, got {describe(graph)}; a Session optimises a declared graph itself"
+        )
     need_known([*off, *(only or ())])
     left_out = set(off)
     chosen = [p for n, p in PASSES.items() if n not in left_out and (only is None or n in only)]

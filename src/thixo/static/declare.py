@@ -263,7 +263,7 @@ def name_scope(name: str) -> Iterator[str]:
     tensor(1.)
     """
     program: Any = current("name_scope").owner.program
-    if not name.replace("/", "_").isidentifier():
+    if not isinstance(name, str) or not name.replace("/", "_").isidentifier():
         raise ArgumentError(f"static.name_scope: {name!r} is no name")
     before = program.prefix
     program.prefix = f"{before}{name.replace('/', '_')}_"

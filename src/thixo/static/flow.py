@@ -224,6 +224,10 @@ def while_loop(
     [tensor(192.), tensor(6)]
     """
     current("while_loop")
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
+        raise ArgumentError(
+            f"static.while_loop: limit must be a number of turns or None, got {describe(limit)}"
+        )
     is_several = isinstance(state, tuple | list)
     leaves, tree = tree_flatten(state if is_several else (state,))
     values = _values(leaves, "while_loop")
