@@ -91,3 +91,39 @@ def test_an_expand_to_its_own_shape_assumes_nothing_of_sizes():
         trace.output(wide.expand(tuple(wide.shape)))
     graph = trace.finish()
     assert parse(str(graph)).verify() == graph
+
+
+def test_a_repeated_axis_assumes_nothing_of_a_size_that_the_data_decide():
+    with tx.graph.trace.Trace("f") as trace:
+        t = trace.input("t", tx.graph.parse_type("f32[n]"))
+        found = tx.nonzero(t)
+        trace.output(t.sum().reshape(1, 1).expand(found.shape[0], 3))
+    graph = trace.finish()
+    assert not graph.guards
+    (y,) = Interpreter(graph).run(tx.tensor([0.0, 2.0]))
+    assert y.tolist() == [[2, 2, 2]]
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_a_window_that_reaches_outside_is_an_error_only_where_it_is_taken(name):
+    text = """
+graph there(x: f32[3, m]) {
+  y: f32[m, 4] = strided_view(x, size=(m, 4), stride=(1, m), storage_offset=0, input_stride=(m, 1), input_offset=0)
+  s: f32[] = sum(y)
+  return s
+}
+
+graph here(x: f32[3, m]) {
+  s: f32[] = sum(x)
+  return s
+}
+
+graph f(p: bool[], x: f32[3, m]) {
+  s: f32[] = cond(p, then=there, other=here, inputs=[x])
+  return s
+}
+"""
+    run = executor(parse(text), name)
+    assert run([tx.tensor(False), tx.ones(3, 5)])[0].item() == 15
+    with pytest.raises(tx.errors.ThixoError):
+        run([tx.tensor(True), tx.ones(3, 5)])

@@ -16,7 +16,7 @@ from thixo.ops.layout import (
 from thixo.ops.loops import build
 from thixo.ops.samples import Bad, Sample
 from thixo.shape import normalize_dim, normalize_dims, shape_text
-from thixo.symbolic import same
+from thixo.symbolic import Dim, same
 
 
 class ViewShape(View):
@@ -221,7 +221,9 @@ class Expand(View):
                 if target < 0:
                     raise ShapeError(f"expand: sizes cannot be negative, got {shape_text(size)}")
                 wanted.append(target)
-                steps.append(0 if target != 1 else strides[d - new])
+                # Of a symbolic size nothing is asked: an axis of 1 may have any stride.
+                stays = not isinstance(target, Dim) and target == 1
+                steps.append(strides[d - new] if stays else 0)
             elif have == target:
                 wanted.append(have)
                 steps.append(strides[d - new])

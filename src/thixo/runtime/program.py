@@ -18,7 +18,7 @@ import numpy as np
 
 from thixo import _core, progress
 from thixo.dtype import uint8
-from thixo.errors import ShapeError
+from thixo.errors import ShapeError, ThixoError
 from thixo.graph.constants import type_of
 from thixo.graph.control import is_random
 from thixo.graph.interpret import Interpreter
@@ -210,7 +210,10 @@ class Binding(ControlFlow):
                 return self._python(node)
         if looks_at_memory(node.op) and not lies_well(node.op, args):
             return self._laid_elsewhere(node, args)
-        seen = self._seen(node, args)
+        try:
+            seen = self._seen(node, args)
+        except ThixoError:  # it is an error when it runs; a branch that is not taken may hold it
+            return self._python(node)
         if seen is not None:
             (value,) = node.outputs
             self.tensors[value] = seen
