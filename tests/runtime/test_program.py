@@ -449,3 +449,52 @@ graph main(x: f32[3, 4]) {{
     total = x.sum(dim, keepdim=True)
     assert tx.equal(y, total.to(tx.complex128))
     assert tx.equal(z, (x / total).to(tx.complex64))
+
+
+LOOP_OF_OPEN_LENGTH = """
+graph more(x: f64[n], w: f64[n]) {
+  s: f64[] = sum(x)
+  p: bool[] = lt(s, 20.0)
+  return p
+}
+
+graph turn(x: f64[n], w: f64[n]) {
+  y: f64[n] = add(x, w)
+  return y, x
+}
+
+graph back(g: f64[n], x: f64[n], w: f64[n]) {
+  a: f64[n] = mul(g, x)
+  b: f64[n] = sub(a, w)
+  return b, a
+}
+
+graph main(x: f64[n], w: f64[n]) {
+  y: f64[n], rows: f64[steps, n] = while_loop(test=more, body=turn, state=[x], captured=[w])
+  g: f64[n], made: f64[steps, n] = scan(body=back, state=[w], slices=[rows], captured=[w], length=steps, reverse=True)
+  t: f64[n] = sum(made, dim=(0,))
+  return y, g, t, made
+}
+"""
+
+
+@pytest.mark.parametrize("name", ["sunk", "ready"])
+def test_a_scan_whose_length_the_data_decide_runs_natively(name):
+    graph = parse(LOOP_OF_OPEN_LENGTH)
+    run = executor(graph, name)
+    for start in (1.0, 0.25, 3.0, 1.0):  # of another length each time
+        x, w = tx.full((3,), start, dtype=tx.float64), tx.tensor([0.5, 0.25, 0.125]).double()
+        found, wanted = run([x, w]), executor(graph, "serial")([x, w])
+        for a, b in zip(found, wanted, strict=True):
+            assert a.shape == b.shape and a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize("name", ["sunk", "ready"])
+def test_a_step_may_wait_for_any_number_of_others(name):
+    parts = "\n".join(f"  a{i}: f32[n] = mul(x, {float(i)})" for i in range(100))
+    names = ", ".join(f"a{i}" for i in range(100))
+    graph = parse(
+        f"graph main(x: f32[n]) {{\n{parts}\n  y: f32[100*n] = cat([{names}])\n  return y\n}}"
+    )
+    (found,) = executor(graph, name)([tx.tensor([1.0, 2.0])])
+    assert found.tolist() == [float(i * k) for i in range(100) for k in (1, 2)]

@@ -107,6 +107,7 @@ class Binding(ControlFlow):
         self.tensors: dict[Value, Any] = {}  # also those that are made while it runs
         self.root: dict[Value, Value] = {}  # whose memory a value is
         self.scratch: list[tuple[Any, int, int]] = []  # with the first and last node that need it
+        self.held: dict[Value, Any] = {}  # what a step goes over while it runs
         self.placed: list[tuple[Any, int]] = []  # what has its place in the arena already
         self.born: dict[Value, int] = {}
         self.last: dict[Value, int] = {}
@@ -200,6 +201,11 @@ class Binding(ControlFlow):
             if value in self.root:
                 self.last[self.root[value]] = self.position
         if self._meets_open_sizes(node):
+            if node.op.full_name == "scan":
+                try:
+                    return self._open_scan(node)
+                except NotStatic:
+                    pass
             return self._python(node)
         args = self.machine.arguments(node, self.tensors)
         if node.op.kind == "control":
@@ -443,6 +449,7 @@ class Binding(ControlFlow):
                 made = fresh(made, ())
             for value in self.dynamic:
                 tensors.pop(value, None)
+            self.held.clear()
             machine.sizes = dict(sizes)
             return made
 

@@ -10,6 +10,7 @@ from thixo.codegen.group import Group
 from thixo.dtype import ALL
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Node, Value
+from thixo.ops import public as tx
 from thixo.schedule.plan import Region
 from thixo.symbolic import Dim
 
@@ -38,6 +39,9 @@ class ControlFlow:
     root: dict[Value, Value]
     born: dict[Value, int]
     last: dict[Value, int]
+    held: dict[Value, Any]
+    sizes: dict[str, int]
+    _is_open: Any
     _made: Any
     _scratch: Any
     _copy: Any
@@ -185,6 +189,61 @@ class ControlFlow:
             self._state(state, made[:count], region), tuple(slices), tuple(captured), made[count:],
             length, reverse,
         )  # fmt: skip
+
+    def _open_scan(self, node: Node) -> None:
+        """A scan whose length the data decide: where its rows are is told to the native step before it runs."""
+        body_graph, state, slices, captured, _, reverse = node.args
+        count = len(state)
+        stacked = node.outputs[count:]
+        known = (*state, *captured, *node.outputs[:count])
+        if any(v in self.dynamic for v in known) or any(v not in self.dynamic for v in stacked):
+            raise NotStatic(node.op.full_name)
+        parts = [self._row(v) for v in slices]
+        given = [self._contiguous(self.tensors[v]) for v in state]
+        others = [self.tensors[v] for v in captured]
+        body = self._inner(body_graph, [*given, *parts, *others], private=True)
+        machine, tensors, program, held = self.machine, self.tensors, self.program, self.held
+        rows = [(v, tuple(self._row(v).shape)) for v in stacked]
+        guards = machine._guards_at.get(self.position, ())
+        gone = [v for v in machine._last_use.get(self.position, ()) if v in self.dynamic]
+        number = -1
+
+        def begin() -> Sequence[Any]:
+            args = machine.arguments(node, tensors)
+            length = args[4]
+            over = tuple(t.contiguous() for t in args[2])
+            for value, shape in rows:
+                tensors[value] = tx.empty((length, *shape), dtype=value.type.dtype)
+                machine._bind(value, tensors[value], node)
+            program.scan_over(number, length, over, tuple(tensors[v] for v in stacked))
+            held[node.outputs[0]] = over
+            machine._check(guards)
+            return ()
+
+        def end() -> Sequence[Any]:
+            held.clear()
+            for value in gone:
+                tensors.pop(value, None)
+            return ()
+
+        made = self._made(node, count)
+        start = self._state([tensors[v] for v in state], made, None)
+        program.call_python(self.position, begin, ())
+        number = program.scan(
+            self.position, body.program, self._room(None, body), start,
+            tuple(self._row(v, 1) for v in slices), tuple(others),
+            tuple(self._row(v, 1) for v in stacked), 1, reverse,
+        )  # fmt: skip
+        program.call_python(self.position, end, ())
+        self.in_python = True
+
+    def _row(self, value: Value, *before: int) -> Any:
+        """One slice along the first axis of a value, whose other sizes are known."""
+        sizes = value.type.shape[1:]
+        if any(map(self._is_open, sizes)):
+            raise NotStatic(value.name)
+        shape = [fixed(s, self.sizes) for s in sizes]
+        return self.program.value(value.type.dtype, [*before, *shape], None)
 
 
 def fixed(size: Any, sizes: dict[str, int]) -> Any:

@@ -57,6 +57,7 @@ PyObject* add_call(PyObject* self, PyObject* args);
 PyObject* add_switch(PyObject* self, PyObject* args);
 PyObject* add_while(PyObject* self, PyObject* args);
 PyObject* add_scan(PyObject* self, PyObject* args);
+PyObject* set_scanned(PyObject* self, PyObject* args);
 PyObject* take_stacked(PyObject* self, PyObject* args);
 PyObject* set_flow(PyObject* self, PyObject* args);
 

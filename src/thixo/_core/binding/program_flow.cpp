@@ -124,7 +124,7 @@ PyObject* add_while(PyObject* self, PyObject* args) {
   });
 }
 
-// scan(node, body, arena, state, slices, captured, stacked results, length, reverse)
+// scan(node, body, arena, state, slices, captured, stacked results, length, reverse): returns its number, for `scan_over`
 PyObject* add_scan(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     int node, reverse;
@@ -157,6 +157,35 @@ PyObject* add_scan(PyObject* self, PyObject* args) {
     step->python = step->body->python;
     const double seconds = double(length) * step->body->seconds;
     add_step(o, std::move(step), node, seconds);
+    return PyLong_FromSize_t(o->program->steps.size() - 1);
+  });
+}
+
+// scan_over(number, length, slices, stacked results): the next run of a scan goes over these tensors, whose rows are like those
+// that it was made with; the caller keeps them until it has run
+PyObject* set_scanned(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    Py_ssize_t number;
+    long long length;
+    PyObject *slices, *stacked;
+    if (!PyArg_ParseTuple(args, "nLO!O!", &number, &length, &PyTuple_Type, &slices, &PyTuple_Type, &stacked)) throw PythonError();
+    Program& p = *program_of(self)->program;
+    auto* scan = number >= 0 && size_t(number) < p.steps.size() ? dynamic_cast<ScanStep*>(p.steps[size_t(number)].get()) : nullptr;
+    if (!scan || length < 0 || size_t(PyTuple_GET_SIZE(slices)) != scan->slices.size() ||
+        size_t(PyTuple_GET_SIZE(stacked)) != scan->stacked.size())
+      raise(ErrorKind::Argument, "program: no such scan");
+    const auto take = [&](PyObject* o, Place& place, size_t row_bytes) {
+      if (!is_tensor(o)) raise(ErrorKind::Argument, "program: a scan goes over tensors, got " + type_name(o));
+      const Tensor& t = *tensor_of(o);
+      if (t.ndim() == 0 || t.sizes[0] != length || !t.is_contiguous() || bytes_of(t) != row_bytes * size_t(length))
+        raise(ErrorKind::Shape, "program: a scan of " + std::to_string(length) + " rows goes over " + describe(t));
+      place.storage->data = t.storage->data + t.offset * item_size(t.dtype);
+    };
+    for (size_t i = 0; i < scan->slices.size(); ++i)
+      take(PyTuple_GET_ITEM(slices, Py_ssize_t(i)), scan->slices[i].from, size_t(scan->slices[i].stride));
+    for (size_t i = 0; i < scan->stacked.size(); ++i)
+      take(PyTuple_GET_ITEM(stacked, Py_ssize_t(i)), scan->stacked[i].whole, scan->stacked[i].bytes);
+    scan->length = length;
     Py_RETURN_NONE;
   });
 }
@@ -194,8 +223,12 @@ PyObject* set_flow(PyObject* self, PyObject* lists) {
       raise(ErrorKind::Argument, "program: a tuple for each step is needed");
     std::vector<std::vector<int>> after(p.steps.size());
     for (size_t i = 0; i < after.size(); ++i) {
-      for (int64_t before : dims_from(PyTuple_GET_ITEM(lists, Py_ssize_t(i)), "program: steps")) {
-        if (before < 0 || before >= int64_t(i)) raise(ErrorKind::Argument, "program: a step waits only for earlier ones");
+      PyObject* list = PyTuple_GET_ITEM(lists, Py_ssize_t(i));
+      if (!PyTuple_Check(list)) raise(ErrorKind::Argument, "program: a tuple for each step is needed");
+      for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(list); ++k) {  // as many as there are steps
+        const long before = PyLong_AsLong(PyTuple_GET_ITEM(list, k));
+        if (before == -1 && PyErr_Occurred()) throw PythonError();
+        if (before < 0 || before >= long(i)) raise(ErrorKind::Argument, "program: a step waits only for earlier ones");
         after[i].push_back(int(before));
       }
     }
