@@ -17,6 +17,7 @@ constexpr int64_t kBlock = 32768;  // places of a block, where few long rows are
 constexpr int64_t kSummedRows = 64;   // rows that add up one after the other where sums go over rows
 constexpr int64_t kSummedChunks = 64;
 constexpr int64_t kPacked = 1 << 19;  // bytes that are packed at a time
+constexpr int64_t kSideBySide = 8;   // blocks of lanes across rows
 constexpr int64_t kPad = 64;       // places that a kept line has more than the row
 
 // Dimensions of one kind, merged where all operands allow it; outermost first.
@@ -440,7 +441,9 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   sums.make(total, nest.outer_total * chunks);
   // Chunks that are packed, or have sums of their own, are computed one by one; others together where they are neighbours.
   const bool apart = in_parts || sums.count;
-  const int64_t grain = apart ? 1 : std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, chunk * total));
+  int64_t grain = apart ? 1 : std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, chunk * total));
+  // Blocks of rows that lie side by side are read together (rows_side.py).
+  if (across && !apart && get_num_threads() == 1) grain = std::max(grain, kSideBySide * kernel.width / chunk);
   const size_t scratch = row_scratch(nest, kernel);
   const Streamed streamed(nest, kernel);
   const bool past_cache = streamed.count && !in_parts;

@@ -14,10 +14,12 @@ from thixo.codegen.llvm.emit import Function, module
 from thixo.codegen.llvm.lanes import MEMORY, REGISTER, Lanes
 from thixo.codegen.llvm.rows import PAD, PARAMETERS, lanes_of, position_offset, prepare
 from thixo.codegen.llvm.rows_reduce import Accumulator, Tree, exact_factors
+from thixo.codegen.llvm.rows_side import SideBySide, blocks_of, few_enough
 from thixo.codegen.llvm.rows_stages import Stages, Walk
 from thixo.codegen.llvm.target import Target
 
 LEAF = 16  # places that one accumulator adds up before the sum goes into the tree
+FEW = 2  # vectors of rows that are rather taken one by one than as a block
 AHEAD = 8  # places between what is computed and what is fetched into the cache
 
 
@@ -44,24 +46,40 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
     plan = prepare(kernel)
     count, groups = lanes_of(plan, target), groups_of(plan)
     block = count * groups
-    whole = f.mul(f.div("%rows", block), block)
-    with f.loop(0, whole, block) as row:
-        _Block(plan, f, Lanes(f, count, target), groups, block).write(row)
+    vectors, single = Lanes(f, count, target), Lanes(f, 1, target)
+    rows, blocks = "%rows", blocks_of(plan, count, groups)
+    if blocks > 1:
+        masks = target.masks and count > 1
+        forms = [(Block(plan, f, vectors, groups, block), blocks, block)]
+        if masks and groups > FEW:  # the rest is one more block, unless it is small
+            forms.append((Block(plan, f, vectors, groups, block, True), 1, FEW * count + 1))
+        forms.append((Block(plan, f, vectors, 1, block, masks), groups, 1 if masks else count))
+        if not masks and count > 1:
+            forms.append((Block(plan, f, single, 1, block), count - 1, 1))
+        fits = few_enough(f, LEAF)
+        with f.when(fits):
+            SideBySide(f, plan, blocks, forms).write(LEAF)
+        rows = f.choose(fits, "i64", 0, "%rows")
+    whole = "0"
+    if blocks <= 1:
+        whole = f.mul(f.div(rows, block), block)
+        with f.loop(0, whole, block) as row:
+            Block(plan, f, vectors, groups, block).write(row)
     if target.masks and count > 1:
-        with f.loop(whole, "%rows", count) as row:
-            _Block(plan, f, Lanes(f, count, target), 1, block, f.sub("%rows", row)).write(row)
+        with f.loop(whole, rows, count) as row:
+            Block(plan, f, vectors, 1, block, True).write(row)
     else:
         if count > 1:
-            vectors = f.mul(f.div("%rows", count), count)
-            with f.loop(whole, vectors, count) as row:
-                _Block(plan, f, Lanes(f, count, target), 1, block).write(row)
-            whole = vectors
-        with f.loop(whole, "%rows") as row:
-            _Block(plan, f, Lanes(f, 1, target), 1, block).write(row)
+            full = f.mul(f.div(rows, count), count)
+            with f.loop(whole, full, count) as row:
+                Block(plan, f, vectors, 1, block).write(row)
+            whole = full
+        with f.loop(whole, rows) as row:
+            Block(plan, f, single, 1, block).write(row)
     return module([f])
 
 
-class _Block:
+class Block:
     """`groups` vectors of rows."""
 
     def __init__(
@@ -71,15 +89,24 @@ class _Block:
         lanes: Lanes,
         groups: int,
         width: int,
-        left: str | None = None,
+        masked: bool = False,  # it may have more lanes than rows are left
     ) -> None:
         self.plan, self.kernel, self.f, self.lanes = plan, plan.kernel, f, lanes
-        self.groups, self.width, self.left = groups, width, left
+        self.groups, self.width, self.masked = groups, width, masked
+        self.left: str | None = None
         self.values: dict[int, list[str]] = {}  # uniform ones: a vector for each group
 
     def write(self, row: str) -> None:
         """All walks."""
+        self.enter(row)
+        for walk in self.plan.walks:
+            self.walk(walk)
+            self.define(walk.uniform)
+
+    def enter(self, row: str) -> None:
+        """The block begins with this row."""
         f = self.f
+        self.left = f.sub("%rows", row) if self.masked else None
         self.rows, self.strides = [], []
         for i, operand in enumerate(self.kernel.operands):
             base = f.load("ptr", f.at("%pointers", 8 * i), 8)
@@ -95,9 +122,23 @@ class _Block:
             v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)
         }
         self.define(self.plan.before)
-        for walk in self.plan.walks:
-            self.walk(walk)
-            self.define(walk.uniform)
+
+    def turn_to(self, segment: str) -> None:
+        """The places of this segment come next."""
+        f = self.f
+        self.first = f.mul(segment, "%columns")
+        self.places = [f.at(row, f.mul(segment, s[1])) if o.view in ("full", "column") else row
+                       for row, s, o in zip(self.rows, self.strides, self.kernel.operands, strict=True)]  # fmt: skip
+
+    def group(self, pointer: str, number: int, bytes: int) -> tuple[str, str | None]:
+        """Where a group of lanes is in memory, and the rows that are left for it; None: enough."""
+        f, offset = self.f, number * self.lanes.count * bytes
+        if self.left is None or number == 0:
+            return f.at(pointer, offset), self.left
+        # One without rows reads nothing, at an address that is there.
+        left = f.sub(self.left, number * self.lanes.count)
+        there = f.choose(f.compare("sgt", left, 0), "i64", offset, 0)
+        return f.at(pointer, there), left
 
     def _spread(self, operand: Operand, pointer: str) -> list[list[str]]:
         """A single element, in all lanes: the same parts for each group."""
@@ -107,18 +148,15 @@ class _Block:
 
     def _load(self, operand: Operand, pointer: str) -> list[list[str]]:
         """Neighbouring elements: the parts of each group."""
-        step = self.lanes.count * operand.bytes
         return [
-            self.lanes.load(operand, self.f.at(pointer, g * step), self.left)
+            self.lanes.load(operand, *self.group(pointer, g, operand.bytes))
             for g in range(self.groups)
         ]
 
     def _store(self, operand: Operand, parts: list[list[str]], pointer: str) -> None:
-        step = self.lanes.count * operand.bytes
         for g in range(self.groups):
-            self.lanes.store(
-                operand, [p[g] for p in parts], self.f.at(pointer, g * step), self.left
-            )
+            place, left = self.group(pointer, g, operand.bytes)
+            self.lanes.store(operand, [p[g] for p in parts], place, left)
 
     def define(self, numbers: list[int]) -> None:
         """Uniform values."""
@@ -189,9 +227,7 @@ class _Block:
         tree = Tree(f, sums)
         tree.reset()
         with f.loop(0, "%segments") as segment:
-            self.first = f.mul(segment, "%columns")
-            self.places = [f.at(row, f.mul(segment, s[1])) if o.view in ("full", "column") else row
-                           for row, s, o in zip(self.rows, self.strides, self.kernel.operands, strict=True)]  # fmt: skip
+            self.turn_to(segment)
             if tree.trees:
                 with f.loop(0, "%columns", LEAF) as start:
                     tree.begin_leaf()
@@ -203,8 +239,8 @@ class _Block:
         for at, values in tree.finish().items():
             self.values[walk.reduces[at]] = values
 
-    def body(self, walk: Walk, sums: list[Accumulator], i: str) -> None:
-        """All instructions of the walk, at place i of each row."""
+    def body(self, walk: Walk, sums: list[Accumulator], i: str, fetches: bool = True) -> None:
+        """All instructions of the walk, at place i of each row; fetches: it asks for places that come."""
         f, body, operands = self.f, self.kernel.body, self.kernel.operands
         values = dict(self.values)
         loaded: dict[int, list[list[str]]] = {}
@@ -216,7 +252,7 @@ class _Block:
                 at, part = one.attribute
                 if at not in loaded:
                     place = f.at(self.places[at], f.mul(i, self.strides[at][2]))
-                    if operands[at].view == "full" and at in walk.first:
+                    if fetches and operands[at].view == "full" and at in walk.first:
                         self.fetch_ahead(operands[at], self.places[at], self.strides[at][2], i)
                     if operands[at].view == "full":
                         loaded[at] = self._load(operands[at], place)

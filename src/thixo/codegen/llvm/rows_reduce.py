@@ -115,16 +115,45 @@ def across_rows(lanes: Lanes, combiner: str, type: str, values: Sequence[str]) -
 
 
 class Accumulator:
-    """One reduction: for each of `groups` results, `copies` vectors that are folded at the end of a leaf."""
+    """One reduction: for each of `groups` results, `copies` vectors that are folded at the end of a leaf.
 
-    def __init__(self, lanes: Lanes, one: Instruction, groups: int, copies: int) -> None:
+    `blocks` of such may take turns: of those that are left the vectors are saved in memory.
+    """
+
+    def __init__(self, lanes: Lanes, one: Instruction, groups: int, copies: int,
+                 blocks: int = 0, levels: int = LEVELS) -> None:  # fmt: skip
         self.lanes, self.type, self.combiner = lanes, one.type, one.attribute
         self.tree = self.combiner == "add" and is_float(self.type)
         self.register = lanes.type(self.type)
         f = lanes.f
         self.parts = [[f.variable(self.register) for _ in range(copies)] for _ in range(groups)]
         self.start = lanes.constant(identity(self.combiner, self.type), self.type)
-        self.digits = f.variable(f"[{LEVELS * groups} x {self.register}]") if self.tree else ""
+        self.room = levels * groups  # digits of a block
+        self.digits = self.all_digits = (
+            f.variable(f"[{max(1, blocks) * self.room} x {self.register}]") if self.tree else ""
+        )
+        self.saved = self.all_saved = (
+            f.variable(f"[{blocks * groups * copies} x {self.register}]") if blocks else ""
+        )
+
+    def turn_to(self, block: str) -> None:
+        """Of several blocks this is the one that is meant from here on."""
+        f, each = self.lanes.f, sum(map(len, self.parts))
+        self.saved = f.at(self.all_saved, f.mul(block, each), self.register)
+        if self.tree:
+            self.digits = f.at(self.all_digits, f.mul(block, self.room), self.register)
+
+    def save(self) -> None:
+        """Until the block's next turn."""
+        f = self.lanes.f
+        for i, part in enumerate(part for group in self.parts for part in group):
+            f.store(self.register, f.load(self.register, part), f.at(self.saved, i, self.register))
+
+    def restore(self) -> None:
+        """What was saved."""
+        f = self.lanes.f
+        for i, part in enumerate(part for group in self.parts for part in group):
+            f.store(self.register, f.load(self.register, f.at(self.saved, i, self.register)), part)
 
     def reset(self) -> None:
         """To what changes nothing."""
@@ -216,12 +245,13 @@ class Tree:
         f = self.f
         begun = f.load("i64", self.begun)
         with f.when(f.compare("ne", begun, 0)):
-            self._push(f.sub(begun, 1))
+            self.push(f.sub(begun, 1))
             for one in self.trees:
                 one.reset()
         f.store("i64", f.add(begun, 1), self.begun)
 
-    def _push(self, count: str) -> None:
+    def push(self, count: str) -> None:
+        """Put a leaf into the counter, in which so many are."""
         f = self.f
         rest, level = f.variable("i64", count, align=8), f.variable("i64", "0", align=8)
         carried = [[f.variable(a.register, v) for v in a.folded()] for a in self.trees]

@@ -1,0 +1,151 @@
+"""Row kernels with lanes across rows that walk once: a few places of many rows at a time.
+
+Lanes across rows alone (`rows_across.py`) would go down all places of one block of rows before the next: each place is
+another page of memory, and a line of the cache that two blocks share is read for each of them. Here blocks lie side by
+side: of a leaf's places all blocks are taken, then those of the next leaf. What accumulates waits in memory meanwhile.
+Every row is added up by the same tree as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from thixo.codegen.instructions import BYTES
+from thixo.codegen.llvm.emit import Function
+from thixo.codegen.llvm.rows_reduce import Accumulator, Tree
+from thixo.codegen.llvm.rows_stages import Stages
+
+if TYPE_CHECKING:
+    from thixo.codegen.llvm.rows_across import Block
+
+MOST = 8  # blocks side by side
+VISIT = 2  # places of a block before the next block's turn: memory is read in so many streams, which hardware foresees
+WIDE = 4  # blocks from which on that pays; fewer are visited for a leaf at once
+LEVELS = 18  # of the tree: rows of more than 2^17 leaves are walked one vector after the other
+ROOM = 1 << 17  # bytes of the stack for what waits
+
+
+def blocks_of(plan: Stages, lanes: int, groups: int) -> int:
+    """How many blocks lie side by side; 1: they do not."""
+    if len(plan.walks) != 1 or plan.kept or plan.walks[0].stores or not plan.walks[0].reduces:
+        return 1
+    body = plan.kernel.body
+    if any(one.op == "pick" for one in body):
+        return 1
+    each = sum(BYTES[body[r].type] for r in plan.walks[0].reduces) * lanes * groups * (LEVELS + 1)
+    return min(MOST, ROOM // each)
+
+
+@dataclass
+class Kind:
+    """Blocks of one form: what they accumulate, their rows at a time, how many there are, their first row."""
+
+    block: Block
+    sums: list[Accumulator]
+    tree: Tree
+    rows: int
+    least: int  # rows for which there is one
+    number: str = "0"
+    first: str = "0"
+
+
+class SideBySide:
+    """All rows, in stretches of so many blocks."""
+
+    def __init__(
+        self, f: Function, plan: Stages, blocks: int, forms: list[tuple[Block, int, int]]
+    ) -> None:
+        """`forms`: a block's writer, the most of them that a stretch has, the fewest rows for which there is one."""
+        self.f, self.plan, self.walk = f, plan, plan.walks[0]
+        self.kinds = []
+        for block, most, least in forms:
+            sums = [
+                Accumulator(block.lanes, plan.kernel.body[r], block.groups, 1, most, LEVELS)
+                for r in self.walk.reduces
+            ]
+            rows = block.lanes.count * block.groups
+            self.kinds.append(Kind(block, sums, Tree(f, sums), rows, least))
+        self.stretch = blocks * self.kinds[0].rows
+        self.leaf = f.variable("i64", align=8)
+
+    def write(self, leaf: int) -> None:
+        """The loops."""
+        f = self.f
+        with f.loop(0, "%rows", self.stretch) as start:
+            self.count(start, f.min(f.sub("%rows", start), self.stretch))
+            for kind in self.each():
+                for one in kind.sums:
+                    one.reset()
+                    one.save()
+            f.store("i64", "0", self.leaf)
+            wide = f.compare("sge", self.kinds[0].number, WIDE)
+            step = f.choose(wide, "i64", VISIT, leaf)
+            with f.loop(0, "%segments") as segment, f.loop(0, "%columns", leaf) as place:
+                stop = f.min(f.add(place, leaf), "%columns")
+                with f.loop(place, stop, step) as first:
+                    self.visit(segment, first, f.min(f.add(first, step), stop), place, stop)
+                f.store("i64", f.add(f.load("i64", self.leaf), 1), self.leaf)
+            for kind in self.each():
+                self.restore(kind)
+                for at, values in kind.tree.finish().items():
+                    kind.block.values[self.walk.reduces[at]] = values
+                kind.block.define(self.walk.uniform)
+
+    def count(self, start: str, rows: str) -> None:
+        """How many blocks of each kind these rows make."""
+        f = self.f
+        for kind in self.kinds:
+            kind.first = start
+            kind.number = f.div(f.add(rows, kind.rows - kind.least), kind.rows)
+            taken = f.mul(kind.number, kind.rows)
+            start = f.add(start, taken)
+            rows = f.intrinsic("smax", "i64", f.sub(rows, taken), "0")
+
+    def each(self) -> Iterator[Kind]:
+        """Every block of the stretch; what is written between two of them is its code."""
+        f = self.f
+        for kind in self.kinds:
+            with f.loop(0, kind.number) as index:
+                row = f.add(kind.first, f.mul(index, kind.rows))
+                for one in kind.sums:
+                    one.turn_to(index)
+                kind.block.enter(row)
+                yield kind
+
+    def restore(self, kind: Kind) -> None:
+        """What the block had accumulated when it was left."""
+        for one in kind.sums:
+            one.restore()
+        if kind.tree.trees:
+            self.f.store("i64", self.f.load("i64", self.leaf), kind.tree.begun)
+
+    def visit(self, segment: str, first: str, last: str, start: str, stop: str) -> None:
+        """Some places of every block; they are of the leaf from `start` to `stop`."""
+        f = self.f
+        begins, ends = f.compare("eq", first, start), f.compare("eq", last, stop)
+        over = f.compare("eq", stop, "%columns")
+        # The very last leaf waits outside of the tree for the end.
+        whole = f.op(f"and i1 {over}, {f.compare('eq', f.add(segment, 1), '%segments')}")
+        pushes = f.op(f"and i1 {ends}, {f.op(f'xor i1 {whole}, true')}")
+        for kind in self.each():
+            for one in kind.sums:
+                one.restore()
+            with f.when(begins):
+                for one in kind.tree.trees:
+                    one.reset()
+            kind.block.turn_to(segment)
+            with f.loop(first, last) as i:
+                kind.block.body(self.walk, kind.sums, i, fetches=False)
+            if kind.tree.trees:
+                with f.when(pushes):
+                    kind.tree.push(f.load("i64", self.leaf))
+            for one in kind.sums:
+                one.save()
+
+
+def few_enough(f: Function, leaf: int) -> str:
+    """Whether the tree of a row has no more levels than there is room for."""
+    leaves = f.mul("%segments", f.add(f.div("%columns", leaf), 1))
+    return f.compare("sle", leaves, 1 << (LEVELS - 1))
