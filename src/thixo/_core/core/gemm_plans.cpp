@@ -7,7 +7,8 @@ namespace thixo {
 
 // ---- from where the matrices are
 
-constexpr int64_t kStreamedRows = 32;
+// Rows of B that are read at a time, of a large one; of one that the second-level cache holds: fewer updates of C.
+constexpr int64_t kStreamedRows = 32, kStreamedRowsNear = 64, kSecondBytes = 3 << 19;
 
 bool direct_fits(const Job& job, const GemmKernels& g) {
   if (g.source != g.compute || g.tiles.depth != 1 || job.b_n != 1 || job.c_n != 1) return false;
@@ -63,8 +64,10 @@ void direct_product(const Job& job, const GemmKernels& g) {
   const TileKernels& t = g.tiles;
   const bool more = job.bias || job.epilogue.apply;
   // A large B is read a few rows at a time, from left to right: that is a pattern the processor's prefetch sees.
-  const bool streams = job.k * job.n * item_size(job.dtype) > kNearBytes && job.n > t.columns && job.k > kStreamedRows;
-  const int64_t pass = streams ? kStreamedRows : std::max<int64_t>(job.k, 1);
+  const int64_t b_bytes = job.k * job.n * item_size(job.dtype);
+  const int64_t at_a_time = b_bytes > kSecondBytes ? kStreamedRows : kStreamedRowsNear;
+  const bool streams = b_bytes > kNearBytes && job.n > t.columns && job.k > at_a_time;
+  const int64_t pass = streams ? at_a_time : std::max<int64_t>(job.k, 1);
   const Shares shares = share_out(job, t, 0, streams ? double(job.m) / double(t.rows) : 0);
   auto tile = [&](int64_t k, RowPanel r, int64_t j) {
     const auto [row, rows] = r;
