@@ -43,3 +43,25 @@ def test_products_by_constants(rows, inner, outer):
     for _ in range(2):
         for made, one in zip(call(x), expected, strict=True):
             np.testing.assert_allclose(made.numpy(), one.numpy(), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_caches_get_the_lines_that_are_written(axis):
+    first = weights(4, 5, 6)
+    with tx.static.Graph() as g:
+        cache = tx.static.variable(first.copy(), "cache", trainable=False)
+        at = tx.static.placeholder((2,), tx.int64, "at")
+        rows = tx.static.placeholder((2, 5, 6) if axis == 0 else (4, 5, 2), tx.float32, "rows")
+        new = tx.index_copy(cache, axis, at, rows * 2)
+        step = [new.sum(), tx.static.assign(cache, new)]
+    session = tx.static.Session(g)
+    call = session.bind(step, [at, rows])
+    expected = tx.tensor(first)
+    for places in ([0, 2], [3, 1], [2, 2]):
+        given = tx.tensor(weights(*(rows.shape)) + places[0])
+        call(tx.tensor(places), given)
+        expected = tx.index_copy(expected, axis, tx.tensor(places), given * 2)
+        assert tx.equal(session.run(cache), expected)
+    with pytest.raises(IndexError):
+        call(tx.tensor([0, 9]), tx.ones(rows.shape))
+    assert tx.equal(session.run(cache), expected)

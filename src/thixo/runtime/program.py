@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from thixo import _core, progress
-from thixo.dtype import uint8
+from thixo.dtype import int64, uint8
 from thixo.errors import ShapeError, ThixoError
 from thixo.graph.constants import type_of
 from thixo.graph.control import is_random
@@ -402,12 +402,29 @@ class Binding(ControlFlow):
                 apart[new] = self._scratch(self.tensors[new])
                 self.last[self.root[new]] = self.position
                 self._copy(apart[new], self.tensors[new])
+        copies = {n.outputs[0]: n for n in self.nodes if n.op.full_name == "index_copy"}
         for old, new in left.items():
             if new is not old:
                 self.last[self.root[new]] = self.position
-                self._copy(self.tensors[old], apart.get(new, self.tensors[new]))
+                if new in apart or not self._write_lines(old, new, copies.get(new)):
+                    self._copy(self.tensors[old], apart.get(new, self.tensors[new]))
         if self.flow is not None:
             self.flow.add_last(self.position, self.program.steps)
+
+    def _write_lines(self, old: Value, new: Value, node: Node | None) -> bool:
+        """Only the lines that differ, where the new value is the old one with lines replaced: caches that grow."""
+        if node is None or node.args[0] is not old:
+            return False
+        _, axis, index, _ = node.args
+        if self.root[index] in self.born or self.root[index] in self.graph.mutations:
+            return False  # its memory may be used for something else by now
+        places, to = self.tensors[index], self.tensors[old]
+        if len(places.shape) != 1 or places.dtype != int64 or not to.shape:
+            return False
+        self.program.copy_lines(
+            self.position, _STEP_SECONDS, to, self.tensors[new], axis % len(to.shape), places
+        )
+        return True
 
     def _arena(self, taken: set[Value]) -> None:
         """Places for what lives only inside of a call."""

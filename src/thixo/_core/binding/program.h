@@ -52,6 +52,7 @@ PyObject* set_names(PyObject* self, PyObject* args);
 PyObject* add_operator(PyObject* self, PyObject* args);
 PyObject* add_python(PyObject* self, PyObject* args);
 PyObject* add_copy(PyObject* self, PyObject* args);
+PyObject* add_copy_lines(PyObject* self, PyObject* args);
 PyObject* add_kernel(PyObject* self, PyObject* args);
 PyObject* add_call(PyObject* self, PyObject* args);
 PyObject* add_switch(PyObject* self, PyObject* args);

@@ -281,6 +281,26 @@ PyObject* add_copy(PyObject* self, PyObject* args) {
   });
 }
 
+// copy_lines(node, seconds, to, from, axis, index): the lines that the index names
+PyObject* add_copy_lines(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node, axis;
+    double seconds;
+    PyObject *to, *from, *index;
+    if (!PyArg_ParseTuple(args, "idOOiO", &node, &seconds, &to, &from, &axis, &index)) throw PythonError();
+    ProgramObject* o = program_of(self);
+    Tensor *target = value_of(to), *source = value_of(from), *places = value_of(index);
+    if (!(target->sizes == source->sizes) || target->dtype != source->dtype || axis < 0 || axis >= target->ndim() ||
+        places->dtype != DType::I64 || places->ndim() != 1)
+      raise(ErrorKind::Shape, "program: lines of axis " + std::to_string(axis) + " from " + describe(*source) + " to " + describe(*target));
+    hold(o, to);
+    hold(o, from);
+    hold(o, index);
+    if (target->numel) add_step(o, std::make_unique<LinesStep>(*target, *source, axis, *places), node, seconds);
+    Py_RETURN_NONE;
+  });
+}
+
 // kernel(node, seconds, what, sizes, reduced, operands): one kernel over an iteration space. `what` is (address, grain,
 // number of results) of a pointwise kernel, or what thixo.runtime.rows.about says of a row kernel. An operand is (value,
 // its axis for each of the space or -1), or (number, dtype). Whether there is machine code for it.

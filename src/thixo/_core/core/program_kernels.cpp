@@ -57,6 +57,32 @@ void PointwiseStep::run() {
   run_nest(*nest_, loop_, grain_);
 }
 
+LinesStep::LinesStep(const Tensor& to, const Tensor& from, int axis, const Tensor& index)
+    : to_(place_of(to)), from_(place_of(from)), index_(place_of(index)), dtype_(to.dtype) {
+  const int64_t item = item_size(dtype_);
+  for (int d = 0; d < to.ndim(); ++d) {
+    if (d == axis) continue;
+    sizes_.push_back(to.sizes[d]);
+    to_strides_.push_back(to.strides[d] * item);
+    from_strides_.push_back(from.strides[d] * item);
+  }
+  size_ = to.sizes[axis];
+  to_line_ = to.strides[axis] * item;
+  from_line_ = from.strides[axis] * item;
+  count_ = index.sizes[0];
+  stride_ = index.strides[0];
+}
+
+void LinesStep::run() {
+  const auto* index = reinterpret_cast<const int64_t*>(index_.at());
+  for (int64_t i = 0; i < count_; ++i) {
+    const int64_t at = index[i * stride_] < 0 ? index[i * stride_] + size_ : index[i * stride_];
+    if (at < 0 || at >= size_) continue;  // who made the array has refused it
+    copy({to_.at() + at * to_line_, dtype_, sizes_.size(), sizes_.data(), to_strides_.data()},
+         {from_.at() + at * from_line_, dtype_, sizes_.size(), sizes_.data(), from_strides_.data()});
+  }
+}
+
 RowsStep::RowsStep(const RowKernel& given, const Dims& sizes, const bool* reduced, const std::vector<KernelOperand>& operands)
     : kernel(given) {
   std::vector<RowOperand> seen;

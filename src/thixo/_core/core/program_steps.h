@@ -18,6 +18,18 @@ struct CopyStep final : Step {
   void run() override;
 };
 
+// The lines of one axis that an index names, from one array to another of the same shape and dtype.
+struct LinesStep final : Step {
+  LinesStep(const Tensor& to, const Tensor& from, int axis, const Tensor& index);
+  void run() override;
+
+ private:
+  Place to_, from_, index_;
+  DType dtype_;
+  Dims sizes_, to_strides_, from_strides_;              // of a line; in bytes
+  int64_t size_, to_line_, from_line_, count_, stride_;  // of the axis; of the index
+};
+
 // ---- kernels
 
 struct KernelOperand {
