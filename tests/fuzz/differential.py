@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import thixo as tx
-from tests.fuzz.compare import Judged, as_arrays, disagreement
+from tests.fuzz.compare import Judged, as_arrays, disagreement, spreads
 from tests.fuzz.generate import Made
 from tests.fuzz.material import BINDINGS
-from thixo.errors import InternalError, ThixoError
+from thixo.errors import InternalError, LinearAlgebraError, ThixoError
 from thixo.graph import Graph, Interpreter, parse
 from thixo.graph.control import subgraphs
 from thixo.graph.text import constant_data
@@ -99,6 +99,10 @@ class Truth:
         except InternalError as error:
             return f"InternalError: {error}"
         except Exception as error:
+            # A matrix that is singular or not by its last bits: such a graph does not always run when its nodes are moved.
+            decided = isinstance(error, LinearAlgebraError)
+            if decided and spreads(self.graph, self.inputs, self.seed) is None:
+                return None
             return f"{type(error).__name__}: {error}"
         changed = [
             i
