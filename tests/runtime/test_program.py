@@ -498,3 +498,23 @@ def test_a_step_may_wait_for_any_number_of_others(name):
     )
     (found,) = executor(graph, name)([tx.tensor([1.0, 2.0])])
     assert found.tolist() == [float(i * k) for i in range(100) for k in (1, 2)]
+
+
+def test_a_result_that_is_a_view_of_all_that_a_node_made_is_made_in_place():
+    text = """
+graph f(x: f32[n, m]) {
+  a: f32[n, m] = exp(x)
+  s: f32[m] = sum(a, dim=(0,))
+  b: f32[m, 1] = unsqueeze(s, dim=1)
+  return b
+}
+"""
+    graph = parse(text)
+    inputs = [tx.randn(5, 7)]
+    for name in ("sunk", "ready"):
+        run = executor(graph, name)
+        (found,) = run(inputs)
+        assert found.shape == (7, 1)
+        assert np.array_equal(found.numpy(), executor(graph, "serial")(inputs)[0].numpy())
+        if name == "sunk":
+            assert run.programs[0].arena_bytes == graph.plan({"n": 5, "m": 7}).arena

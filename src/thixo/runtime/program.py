@@ -364,8 +364,9 @@ class Binding(ControlFlow):
                 open_results.append(value)
                 continue
             open_results.append(None)
-            if self.root[value] is value and value in self.born and value not in taken:
-                taken.add(value)
+            root = self.root[value]
+            if root in self.born and root not in taken and self._is_whole(value, root):
+                taken.add(root)
                 program.output(self.tensors[value])
                 continue
             copied = self._contiguous(self.tensors[value])
@@ -380,6 +381,13 @@ class Binding(ControlFlow):
         )
         if self.dynamic:
             self._finish_open(open_results)
+
+    def _is_whole(self, value: Value, root: Value) -> bool:
+        """Whether a value is all of the memory that it looks at, in order: then a result is made there."""
+        if value is root:
+            return True
+        seen, whole = self.tensors[value], self.tensors[root]
+        return bool(seen.is_contiguous()) and memory_of(seen) == memory_of(whole)
 
     def _copy_last(self, to: Any, value: Value) -> None:
         """A copy after all nodes."""
@@ -473,9 +481,14 @@ class Binding(ControlFlow):
         self.program.finisher = finish
 
 
+def memory_of(tensor: Any) -> int:
+    """The bytes of a tensor's elements."""
+    return math.prod(tensor.shape) * int(tensor.dtype.itemsize)
+
+
 def memory(tensor: Any) -> int:
     """The bytes that a tensor needs in an arena."""
-    return -(-math.prod(tensor.shape) * tensor.dtype.itemsize // ALIGNMENT) * ALIGNMENT
+    return -(-memory_of(tensor) // ALIGNMENT) * ALIGNMENT
 
 
 def plan(pieces: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
