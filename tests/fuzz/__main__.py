@@ -108,6 +108,7 @@ def report(total: Tally, options: Any) -> int:
         "symbolic sizes are rare": share(total.symbolic) >= 0.3,
         "sizes of zero are rare": share(total.empty) >= 0.1,
         "dtypes are few": len(dtypes) >= 8,
+        "the reference refuses many": total.unfit <= 0.05 * total.bindings,
     }
     short = [what for what, holds in wanted.items() if not holds and options.count >= ENOUGH]
     if missing and options.count >= ENOUGH:

@@ -161,3 +161,14 @@ def test_a_result_of_another_type_is_a_clear_error():
 
     with pytest.raises(ShapeError, match="y must be f32\\[n, m\\], is f64\\[2, 2\\]"):
         Wrong(parse(F), "reference").run(np.ones((2, 2), np.float32), np.ones(2, np.float32))
+
+
+def test_the_reference_draws_what_eager_draws():
+    graph = parse(
+        "graph f(x: f32[n]) {\n  r: f32[2, n] = rand(size=(2, n), dtype=f32)\n  return r\n}"
+    )
+    found = []
+    for backend, x in (("eager", tx.zeros(3)), ("reference", np.zeros(3, np.float32))):
+        tx.manual_seed(0)
+        found.append(np.asarray(Interpreter(graph, backend).run(x)[0]))
+    assert np.array_equal(*found)

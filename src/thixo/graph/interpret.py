@@ -351,7 +351,10 @@ class ReferenceBackend(Backend):
 
     def _draw(self, node: Node, args: list[Any]) -> Sequence[Any]:
         eager = EagerBackend()
-        tensors = [eager.input(a, v) for a, v in zip(args, node.args, strict=True)]
+        tensors = [
+            eager.input(a, v) if isinstance(v, Value) else a
+            for a, v in zip(args, node.args, strict=True)
+        ]
         return [as_array(t) for t in eager.apply(node, tensors)]
 
 
