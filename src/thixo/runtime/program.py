@@ -387,6 +387,8 @@ class Binding(ControlFlow):
         if value is root:
             return True
         seen, whole = self.tensors[value], self.tensors[root]
+        if seen.storage_offset():  # a part without elements may begin anywhere
+            return False
         return bool(seen.is_contiguous()) and memory_of(seen) == memory_of(whole)
 
     def _copy_last(self, to: Any, value: Value) -> None:
