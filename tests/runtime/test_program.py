@@ -11,7 +11,7 @@ import pytest
 import thixo as tx
 from thixo.graph import Graph, parse
 from thixo.runtime.executor import executor
-from thixo.runtime.program import plan
+from thixo.runtime.program_end import plan
 from thixo.runtime.sunk import Sunk
 from thixo.schedule import schedule
 
