@@ -92,6 +92,23 @@ def some_graph():
     return tx.jit.trace(lambda x, w: (x * 1 @ w).exp().sum(0), (tx.ones(3, 4), tx.ones(4, 2))).graph
 
 
+def test_what_data_decided_holds_for_that_data(folder):
+    """Constants that stay as they are, and a number of turns that was found from them."""
+    for count in (1, 2, 1, 3):
+        data = np.ones(40, np.float32)
+        data[:count] = 2
+        with tx.static.Graph() as g:
+            x = tx.static.placeholder((40,), tx.float32, "x")
+            c = tx.static.constant(tx.tensor(data), "c")
+            turns = (c > 1.5).sum()
+            y, _ = tx.static.while_loop(
+                lambda y, i, turns=turns: i < turns,
+                lambda y, i: (y + 1, i + 1),
+                (x * c, tx.zeros((), dtype=tx.int64)),
+            )
+        assert tx.static.Session(g).run(y, {x: tx.zeros(40)}).tolist() == [count] * 40
+
+
 def test_a_damaged_entry_is_made_anew(folder):
     graph = some_graph()
     wanted = optimize(graph).graph
@@ -109,10 +126,10 @@ def test_an_entry_that_says_something_else_is_not_taken(folder):
     graph = some_graph()
     wanted = optimize(graph).graph
     key = kept._key(graph, [], None)
-    good = kept._packed(graph, wanted)
+    good = kept._packed(graph, wanted, False)
     other = tx.jit.trace(lambda x: x.exp(), tx.ones(3)).graph
     texts = ["", "graph f() {\n  return\n}", "x" * 1000, "[" * 5000]
-    odd = [b"", b"\0" * 8, b"\xff" * 64, good[:40], kept._packed(other, other)]
+    odd = [b"", b"\0" * 8, b"\xff" * 64, good[:40], kept._packed(other, other, False)]
     for text in texts:
         head = json.dumps(
             {"text": text, "lines": [], "same": {}, "arrays": {}, "digest": ""}

@@ -4,8 +4,8 @@ An entry is found by everything that decides what the passes make of a graph: it
 options, this version of Thixo, and the target. It holds the text of the optimised graph and the data of constants that
 passes made; constants that they left as they were are not stored but taken from the graph that was declared.
 
-What large constants hold is no part of the key, since most programs do not depend on it. Where passes computed new
-constants the entry has a digest of all of them, and is not taken for others.
+What large constants hold is no part of the key, since most programs do not depend on it. Where a pass looked at them
+(`LOOK`) the entry has a digest of all of them, and is not taken for others.
 
 Entries are files of the cache of kernels (cache.py): whole or not there, with a checksum, private, and the least
 recently used go first. What is read is still checked as a graph; anything that is wrong with it means that it is not there.
@@ -38,6 +38,8 @@ from thixo.runtime import cache
 FORMAT = "thixo program 1"
 MOST = 256 * 2**20  # bytes of constants that are looked at or stored
 
+LOOK = {"fold", "batch_norm", "unroll"}  # passes that may do other things with other constants
+
 _LENGTH = struct.Struct("<Q")
 
 
@@ -54,8 +56,9 @@ def optimized(graph: Graph, off: Iterable[str] = (), budget: int | float | None 
         return optimize(graph, off=off, budget=budget).graph
     found = _read(key, graph)
     if found is None:
-        found = optimize(graph, off=off, budget=budget).graph
-        entry = _packed(graph, found)
+        made = optimize(graph, off=off, budget=budget)
+        found = made.graph
+        entry = _packed(graph, found, bool(LOOK & made.counts.keys()))
         if entry is not None:
             cache.put(key, entry)
     return found
@@ -117,7 +120,7 @@ def _digest(constants: Iterable[Any]) -> str | None:
 # ---- entries
 
 
-def _packed(declared: Graph, made: Graph) -> bytes | None:
+def _packed(declared: Graph, made: Graph, looked: bool) -> bytes | None:
     given = {id(d): name for name, d in constant_data(declared).items()}
     same: dict[str, str] = {}
     arrays: dict[str, list[Any]] = {}
@@ -134,7 +137,7 @@ def _packed(declared: Graph, made: Graph) -> bytes | None:
         size += data.nbytes
         if size > MOST:
             return None
-    digest = _digest(constant_data(declared).values()) if arrays else ""
+    digest = _digest(constant_data(declared).values()) if looked or arrays else ""
     if digest is None:
         return None
     try:
@@ -179,9 +182,8 @@ def _unpacked(entry: bytes, declared: Graph) -> Graph | None:
     graphs = [*subgraphs(made), made]
     for one, (lines, guards) in zip(graphs, about["lines"], strict=True):
         for value in one.constants:
-            one.constants[value] = constants[
-                names[id(value)]
-            ]  # those in the text are the same data
+            # Small ones stand in the text too; the same data is the same object.
+            one.constants[value] = constants[names[id(value)]]
         for node, line in zip(one.nodes, lines, strict=True):
             node.source = line
         one.guards = [g._replace(line=at) for g, at in zip(one.guards, guards, strict=True)]
