@@ -1,5 +1,7 @@
 """Control flow in graphs: types, text, running."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -191,4 +193,6 @@ def test_graphs_may_stand_in_graphs_as_deep_as_one_likes():
         outer = Graph("g")
         outer.outputs = [outer.call("call", graph, [outer.input("x", "f32[n]")])]
         graph = outer
+    limit = sys.getrecursionlimit()
     assert Interpreter(graph, "reference").run(np.ones(2, np.float32))[0].tolist() == [-1.0, -1.0]
+    assert sys.getrecursionlimit() == limit  # or C code of others overflows its stack

@@ -15,7 +15,7 @@ from typing import Any
 from thixo import _core
 from thixo.autodiff.reverse import Reverse, has_gradient, is_differentiable
 from thixo.errors import AutogradError, ThixoError
-from thixo.graph.control import CALL, COND, FUSED, SCAN, SWITCH, WHILE_LOOP, make_room
+from thixo.graph.control import CALL, COND, FUSED, SCAN, SWITCH, WHILE_LOOP, room, room_needed
 from thixo.graph.ir import Graph, Node, Value, map_values, values_in
 from thixo.graph.trace import Trace, remove_dead
 from thixo.graph.typing import result_types
@@ -36,10 +36,10 @@ def tangent_graph(graph: Graph, wrt: Sequence[Value] | None = None) -> Graph:
     for value in chosen:
         if value not in graph.inputs or not has_gradient(value.type.dtype):
             raise AutogradError(f"tangents: {value} is no input that can move")
-    make_room(graph)
     places = [graph.inputs.index(v) for v in chosen]
     outputs = [i for i, v in enumerate(graph.outputs) if has_gradient(v.type.dtype)]
-    return _with_tangents(graph, places, outputs, {})
+    with room(room_needed(graph)):
+        return _with_tangents(graph, places, outputs, {})
 
 
 def _with_tangents(

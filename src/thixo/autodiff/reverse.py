@@ -13,7 +13,7 @@ from thixo.autodiff.control import CONTROL_RULES
 from thixo.autodiff.loops import KEPT_TURNS, can_be_cut, cut_long_loops
 from thixo.dtype import DType
 from thixo.errors import ArgumentError, AutogradError, ThixoError
-from thixo.graph.control import make_room
+from thixo.graph.control import room, room_needed
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.trace import Trace, make_symbolic, match
 from thixo.ops import public as tx
@@ -75,8 +75,8 @@ def add_gradients(
         raise ArgumentError(
             f"gradients: kept_turns must be a number of turns, 2 or more, or None; got {kept_turns!r}"
         )
-    make_room(graph)
-    return Reverse(graph, wrt, kept_turns).run(outputs, seeds)
+    with room(room_needed(graph)):
+        return Reverse(graph, wrt, kept_turns).run(outputs, seeds)
 
 
 class Reverse:

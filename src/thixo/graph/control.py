@@ -14,7 +14,9 @@ A body takes the state, then one slice of each, then what is captured, which sta
 results that are stacked along a new first axis: of a while loop as long as the number of its turns, which the data decide.
 """
 
+import contextlib
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -235,17 +237,50 @@ def subgraphs(graph: Graph) -> list[Graph]:
     return list(found.values())
 
 
-def make_room(graph: Graph) -> None:
-    """Let what walks into graphs inside of graphs go as deep as this one is, whatever Python's limit was."""
+FRAMES = 40  # calls of Python for one graph inside of another, at most
+SHALLOW = 20  # graphs inside of one another for which Python's usual limit is enough
+
+
+def room_needed(graph: Graph) -> int:
+    """The depth of Python's calls that may walk into graphs inside of graphs; 0 where its usual limit is enough."""
     depth: dict[int, int] = {}
     for one in (*subgraphs(graph), graph):  # inner ones first
         depth[id(one)] = 1 + max((depth[id(inner)] for inner in _direct(one)), default=0)
-    needed = 1000 + FRAMES * depth[id(graph)]
-    if depth[id(graph)] > 20 and sys.getrecursionlimit() < needed:
-        sys.setrecursionlimit(needed)
+    return 1000 + FRAMES * depth[id(graph)] if depth[id(graph)] > SHALLOW else 0
 
 
-FRAMES = 40  # calls of Python for one graph inside of another, at most
+_rooms: list[int] = []  # limits that someone, in any thread, needs now
+_usual = 0  # the limit before that
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def room(needed: int) -> Iterator[None]:
+    """Let calls go so deep in here. Outside the limit is what it was: C code that others call relies on it.
+
+    >>> import sys
+    >>> usual = sys.getrecursionlimit()
+    >>> with room(usual + 1000):
+    ...     sys.getrecursionlimit() - usual
+    1000
+    >>> sys.getrecursionlimit() == usual
+    True
+    """
+    global _usual
+    if not needed:
+        yield
+        return
+    with _lock:
+        if not _rooms:
+            _usual = sys.getrecursionlimit()
+        _rooms.append(needed)
+        sys.setrecursionlimit(max(_usual, *_rooms))
+    try:
+        yield
+    finally:
+        with _lock:
+            _rooms.remove(needed)
+            sys.setrecursionlimit(max(_usual, *_rooms) if _rooms else _usual)
 
 
 def _direct(graph: Graph) -> Iterator[Graph]:

@@ -16,7 +16,7 @@ from thixo.dtype import DType, from_numpy_dtype
 from thixo.dtype import bool as bool_
 from thixo.errors import ArgumentError, GraphError, ShapeError, TraceError, describe
 from thixo.graph.constants import as_array, type_of
-from thixo.graph.control import make_room
+from thixo.graph.control import room, room_needed
 from thixo.graph.ir import Graph, Node, Type, Value, map_values, values_in
 from thixo.graph.layouts import laid_well, looks_at_memory
 from thixo.graph.operators import call_arguments
@@ -54,7 +54,7 @@ class Interpreter:
         self._inside: dict[int, Interpreter] = {}  # of the graphs in arguments of nodes
         self._last_use = _last_uses(graph)
         self._guards_at = _places_of_guards(graph)
-        make_room(graph)
+        self._room = room_needed(graph)
 
     def run(self, *inputs: Any) -> list[Any]:
         """The graph's outputs for these inputs."""
@@ -62,6 +62,10 @@ class Interpreter:
 
     def run_all(self, *inputs: Any) -> list[Any]:
         """The outputs, then the new values of what the graph changes."""
+        with room(self._room):
+            return self._run_all(*inputs)
+
+    def _run_all(self, *inputs: Any) -> list[Any]:
         graph, backend = self.graph, self.backend
         self.need_inputs(inputs)
         self.sizes = {}
@@ -117,6 +121,7 @@ class Interpreter:
             one = copy(self)  # a subclass keeps what it has
             one.graph = graph
             one._inside = {}
+            one._room = 0  # there is enough already
             one._last_use = _last_uses(graph)
             one._guards_at = _places_of_guards(graph)
             self._inside[id(graph)] = one

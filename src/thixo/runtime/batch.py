@@ -26,6 +26,7 @@ class Batch:
     >>> with Batch() as batch:
     ...     batch.add("two", lambda: 1 + 1, kept.append)
     ...     batch.finish()
+    True
     >>> kept
     [2]
     """

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from thixo.errors import GraphError
-from thixo.graph.control import draws, graphs_in, make_room
+from thixo.graph.control import draws, graphs_in, room, room_needed
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.symbolic import Dim, Size
@@ -144,8 +144,8 @@ class Dataflow:
 
 def lower(graph: Graph) -> Dataflow:
     """The dataflow of a graph; its results are the graph's outputs, then the new values of what it changes."""
-    make_room(graph)
-    return _Lowering(graph).run()
+    with room(room_needed(graph)):
+        return _Lowering(graph).run()
 
 
 class _Scope(NamedTuple):

@@ -11,6 +11,7 @@ from copy import copy
 from typing import Any
 
 from thixo import _core
+from thixo.graph.control import room, room_needed
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Value
 from thixo.progress import task
@@ -43,6 +44,7 @@ class Sunk(Executor):
         super().__init__(graph, **options)
         self.writes = writes  # what the graph changes is written here, and is no result
         self._poisoned = poisoned
+        self._room = room_needed(graph)
         self._schedule: Schedule | None = None
         self._kernels = Kernels()
         self._programs: list[Any] = []  # used last, first
@@ -53,6 +55,12 @@ class Sunk(Executor):
 
     def __call__(self, inputs: Sequence[Any]) -> list[Any]:
         """Run it."""
+        if self._room:
+            with room(self._room):
+                return self._run(inputs)
+        return self._run(inputs)
+
+    def _run(self, inputs: Sequence[Any]) -> list[Any]:
         for program in self._programs:
             results = program.run(inputs)
             if results is not None:
@@ -67,7 +75,8 @@ class Sunk(Executor):
         >>> Sunk(graph).bind([tx.ones(2)])(tx.tensor([1.0, -2.0]))
         [tensor([-1.,  2.])]
         """
-        return self._make(self._checked(inputs))
+        with room(self._room):
+            return self._make(self._checked(inputs))
 
     def inner(self, values: Sequence[Value | str], inputs: Sequence[Any]) -> list[Any]:
         """Run it and give inner values too."""
