@@ -32,7 +32,8 @@ def _reduction(
     if name == "argmax":
         yield Case(what, forward(run, x))
     else:
-        yield from both(what, run, x)
+        # PyTorch adds all squares of a norm up one after the other: of millions it loses four digits.
+        yield from both(what, run, x, tolerance=1e-3 if name == "norm" else 1e-4)
 
 
 def _softmax(shape: tuple[int, ...], dim: int, turned: bool = False) -> Iterator[Case]:
