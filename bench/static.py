@@ -12,6 +12,7 @@ import argparse
 import json
 import math
 import os
+import signal
 import statistics
 import sys
 import tempfile
@@ -148,6 +149,7 @@ def main() -> int:
     parser.add_argument("--keep", default="static", help="name of the file in bench/results")
     options = parser.parse_args()
     options.pythons = dict(word.split("=", 1) for word in options.python)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the sides would stay, stopped
     rows: list[Ratio] = []
     limits: list[dict[str, Any]] = []
     for case in options.case:
