@@ -15,7 +15,7 @@ import numpy as np
 from thixo.graph.ir import Graph, Node, Value
 from thixo.graph.text import node_text
 from thixo.passes.manager import Firing, graph_pass
-from thixo.passes.sweep import in_all_graphs, sweep
+from thixo.passes.sweep import in_all_graphs, sweep, use_counts
 
 
 @graph_pass("batch_norm")
@@ -27,9 +27,7 @@ def fold_batch_norm(graph: Graph, firings: list[Firing]) -> int:
 def _change(graph: Graph, firings: list[Firing]) -> int:
     if not any(n.op.full_name == "nn.functional.convolve" for n in graph.nodes):
         return 0
-    uses: dict[Value, int] = {}
-    for v in (*(v for n in graph.nodes for v in n.inputs), *graph.results()):
-        uses[v] = uses.get(v, 0) + 1
+    uses = use_counts(graph)
     makers: dict[Value, Node] = {}
 
     def replace(node: Node) -> Sequence[Value] | None:

@@ -21,7 +21,7 @@ from thixo.graph.ir import Graph, Node, Value, same_shape
 from thixo.graph.text import node_text
 from thixo.passes.manager import Firing, graph_pass
 from thixo.passes.simplify import filled_with
-from thixo.passes.sweep import in_all_graphs, sweep
+from thixo.passes.sweep import in_all_graphs, sweep, use_counts
 
 _is_zero = filled_with(0)
 
@@ -41,12 +41,7 @@ def join_pieces(graph: Graph, firings: list[Firing]) -> int:
 def _change(graph: Graph, firings: list[Firing]) -> int:
     if not any(n.op.full_name == "slice_scatter" for n in graph.nodes):
         return 0
-    uses: dict[Value, int] = {}
-    for node in graph.nodes:
-        for v in node.inputs:
-            uses[v] = uses.get(v, 0) + 1
-    for v in graph.results():
-        uses[v] = uses.get(v, 0) + 1
+    uses = use_counts(graph)
     makers: dict[Value, Node] = {}
 
     def replace(node: Node) -> Sequence[Value] | None:

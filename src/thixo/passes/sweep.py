@@ -46,6 +46,14 @@ def has_graphs(node: Node) -> bool:
     return next(graphs_in(node), None) is not None
 
 
+def use_counts(graph: Graph) -> dict[Value, int]:
+    """How often each value is read: by nodes, and as a result."""
+    uses: dict[Value, int] = {}
+    for v in (*(v for n in graph.nodes for v in n.inputs), *graph.results()):
+        uses[v] = uses.get(v, 0) + 1
+    return uses
+
+
 def key_of(node: Node) -> Any:
     """Equal for nodes that compute the same from the same values."""
     return node.op.full_name, _key(node.args)

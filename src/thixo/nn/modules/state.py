@@ -34,11 +34,11 @@ class StateDict:
 
     def get_extra_state(self) -> Any:
         """More state than tensors, to be saved with them; a subclass may define it."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no get_extra_state")
 
     def set_extra_state(self, state: Any) -> None:
         """Take back what `get_extra_state` gave."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} has no set_extra_state")
 
     def _has_extra(self, method: str) -> bool:
         return getattr(type(self), method) is not getattr(StateDict, method)
