@@ -173,3 +173,11 @@ def test_ignored_classes_cost_nothing_even_where_there_are_none():
     for scores in (tx.zeros(3, 0), tx.randn(3, 4)):
         losses = tx.nn.functional.cross_entropy(scores, target, reduction="none")
         assert str(losses) == "tensor([0., 0., 0.])"
+
+
+def test_a_maximum_that_several_windows_found_gets_its_gradient_from_each():
+    x = tx.tensor([[[5.0, 5.0]]], requires_grad=True)
+    y = tx.nn.functional.max_unpool1d(x, tx.tensor([[[1, 1]]]), 2, stride=1)
+    y.backward(tx.tensor([[[1.0, 2.0, 4.0]]]))
+    assert y.tolist() == [[[0.0, 5.0, 0.0]]]
+    assert x.grad.tolist() == [[[2.0, 2.0]]]

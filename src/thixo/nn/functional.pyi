@@ -268,6 +268,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: _int, *, out: Tensor | None = N
     """Channels spread over space: (..., C*r*r, H, W) becomes (..., C, H*r, W*r)."""
 def pixel_unshuffle(input: Tensor, downscale_factor: _int, *, out: Tensor | None = None) -> Tensor:
     """Space folded into channels: (..., C, H*r, W*r) becomes (..., C*r*r, H, W)."""
+def place_at_indices(input: Tensor, indices: Tensor, sizes: _int | Sequence[_int], *, out: Tensor | None = None) -> Tensor:
+    """Planes of zeros with values at their places in the flattened plane; of several at one place the last stays."""
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: _bool = True, full: _bool = False, size_average: _bool | None = None, eps: _float = 1e-08, reduce: _bool | None = None, reduction: _str = 'mean', *, out: Tensor | None = None) -> Tensor:
     """Negative log-likelihood of counts under a Poisson distribution (whose log-rate is `input`)."""
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:

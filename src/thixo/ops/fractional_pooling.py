@@ -3,11 +3,19 @@
 from typing import Any
 
 from thixo.dtype import FLOATS, int64
-from thixo.errors import ArgumentError, DTypeError, ShapeError, ValueRangeError, describe
+from thixo.errors import (
+    ArgumentError,
+    DTypeError,
+    IndexOutOfRange,
+    ShapeError,
+    ValueRangeError,
+    describe,
+)
 from thixo.ops import pooling_references as slow
 from thixo.ops import public as tx
-from thixo.ops.base import Composite
+from thixo.ops.base import Composite, Op
 from thixo.ops.plain import real
+from thixo.ops.pooling import AddAtIndices, planes, planes_spec
 from thixo.ops.precision import widened
 from thixo.ops.samples import Bad, Sample
 from thixo.ops.windows import batched, per_axis, require
@@ -234,6 +242,46 @@ def _unpooled_sizes(
     return sizes
 
 
+class PlaceAtIndices(Op):
+    """Planes of zeros with values at their places in the flattened plane; of several at one place the last stays.
+
+    All of those get that place's gradient: where windows overlap they are one maximum, found more than once.
+
+    >>> tx.nn.functional.place_at_indices(tx.tensor([[1.0, 2.0]]), tx.tensor([[0, 2]]), (3,))
+    tensor([[1., 0., 2.]])
+    """
+
+    signature = "place_at_indices(input, indices, sizes: ints) -> y"
+    namespace = "nn.functional"
+    dtypes = FLOATS
+
+    def infer(input, indices, sizes):
+        return planes_spec("place_at_indices", input, indices, sizes)
+
+    def kernel(input, indices, sizes):
+        y, rows, places, values = planes("place_at_indices", input, indices, sizes)
+        y[rows, places] = values
+        return y.reshape(*input.shape[: input.ndim - len(sizes)], *sizes)
+
+    vjp_input = AddAtIndices.vjp_input
+    reference = slow.place_at
+
+    def samples(s):
+        yield Sample(s.real(2, 3), s.array([[4, 0, 2], [1, 2, 3]], int64), (5,))
+        yield Sample(s.real(2, 1, 2), s.array([[[5, 1]], [[0, 3]]], int64), (2, 3))
+        yield Sample(s.real(0, 2, 3), s.ints(0, 2, 3, low=0, high=1), (4,))
+
+    def bad(s):
+        yield Bad(
+            Sample(s.real(2, 3), s.ints(2, 2, low=0, high=1), (4,)),
+            ShapeError,
+            "must have one shape",
+        )
+        yield Bad(
+            Sample(s.real(1, 2), s.array([[0, 7]], int64), (4,)), IndexOutOfRange, "index 7 is out"
+        )
+
+
 def _max_unpool(
     op: str, axes: int, input: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
     output_size: Any,
@@ -253,9 +301,7 @@ def _max_unpool(
             f"{op}: input is {describe(input)}, indices is {describe(indices)}; the shapes must agree"
         )
     sizes = _unpooled_sizes(op, axes, input, kernel, stride, padding, output_size)
-    lead = tuple(input.shape[:-axes])
-    plane = input.new_zeros((*lead, numel(sizes)))
-    return plane.scatter(-1, indices.flatten(-axes), input.flatten(-axes)).reshape(*lead, *sizes)
+    return tx.nn.functional.place_at_indices(input, indices, sizes)
 
 
 class MaxUnpool1d(Composite):

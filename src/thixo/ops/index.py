@@ -491,6 +491,7 @@ OPERATORS: dict[str, str] = {
     "nn.functional.pairwise_distance": "distance",
     "nn.functional.pixel_shuffle": "rearrange_images",
     "nn.functional.pixel_unshuffle": "rearrange_images",
+    "nn.functional.place_at_indices": "fractional_pooling",
     "nn.functional.poisson_nll_loss": "losses",
     "nn.functional.relu": "activation_forms",
     "nn.functional.relu6": "activation_forms",

@@ -152,6 +152,35 @@ class MaxPoolWithIndices(Op):
         yield Sample(s.distinct(0, 2, 4), (2,), (2,), (0,), (1,), False)
 
 
+def planes_spec(op: str, input: Any, indices: Any, sizes: Any) -> Spec:
+    """The type of planes that get values at places of theirs."""
+    if indices.dtype != int64:
+        raise DTypeError(f"{op}: indices is {describe(indices)}; it must be int64")
+    same = len(indices.shape) == len(input.shape) and all(
+        a == b for a, b in zip(indices.shape, input.shape, strict=True)
+    )
+    if not same or input.ndim < len(sizes):
+        raise ShapeError(
+            f"{op}: input is {describe(input)}, indices is {describe(indices)}; both must have one shape "
+            f"with at least the {len(sizes)} axes of sizes"
+        )
+    require(op, "sizes", tuple(sizes), 0)
+    return Spec((*input.shape[: input.ndim - len(sizes)], *sizes), input.dtype)
+
+
+def planes(op: str, input: Any, indices: Any, sizes: Any) -> tuple[Any, Any, Any, Any]:
+    """Flat planes of zeros, the number of each, and the places in it and the values that it gets."""
+    size, count = int(np.prod(sizes)), int(np.prod(input.shape[: input.ndim - len(sizes)]))
+    if indices.size and (indices.min() < 0 or indices.max() >= size):
+        raise IndexOutOfRange(
+            f"{op}: index {indices.min() if indices.min() < 0 else indices.max()} is out of range "
+            f"for planes of {size} elements"
+        )
+    each = (count, indices.size // count if count else 0)
+    rows = np.arange(count).reshape(count, 1)
+    return np.zeros((count, size), input.dtype), rows, indices.reshape(each), input.reshape(each)
+
+
 class AddAtIndices(Op):
     """Planes of zeros to which values are added at their places in the flattened plane: the gradient of pooling.
 
@@ -164,33 +193,12 @@ class AddAtIndices(Op):
     dtypes = FLOATS
 
     def infer(input, indices, sizes):
-        op = "add_at_indices"
-        if indices.dtype != int64:
-            raise DTypeError(f"{op}: indices is {describe(indices)}; it must be int64")
-        same = len(indices.shape) == len(input.shape) and all(
-            a == b for a, b in zip(indices.shape, input.shape, strict=True)
-        )
-        if not same or input.ndim < len(sizes):
-            raise ShapeError(
-                f"{op}: input is {describe(input)}, indices is {describe(indices)}; both must have one shape "
-                f"with at least the {len(sizes)} axes of sizes"
-            )
-        require(op, "sizes", tuple(sizes), 0)
-        return Spec((*input.shape[: input.ndim - len(sizes)], *sizes), input.dtype)
+        return planes_spec("add_at_indices", input, indices, sizes)
 
     def kernel(input, indices, sizes):
-        lead = input.shape[: input.ndim - len(sizes)]
-        size, planes = int(np.prod(sizes)), int(np.prod(lead))
-        if indices.size and (indices.min() < 0 or indices.max() >= size):
-            raise IndexOutOfRange(
-                f"add_at_indices: index {indices.min() if indices.min() < 0 else indices.max()} is out of range "
-                f"for planes of {size} elements"
-            )
-        y = np.zeros((planes, size), input.dtype)
-        rows = np.arange(planes).reshape(planes, 1)
-        if planes:
-            np.add.at(y, (rows, indices.reshape(planes, -1)), input.reshape(planes, -1))
-        return y.reshape(*lead, *sizes)
+        y, rows, places, values = planes("add_at_indices", input, indices, sizes)
+        np.add.at(y, (rows, places), values)
+        return y.reshape(*input.shape[: input.ndim - len(sizes)], *sizes)
 
     def vjp_input(g, indices, sizes):
         axes = len(sizes)

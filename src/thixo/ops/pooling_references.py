@@ -54,6 +54,15 @@ def add_at(input, indices, sizes):
     return y.reshape(*lead, *sizes)
 
 
+def place_at(input, indices, sizes):
+    """Each value is written to its place of its plane."""
+    lead = input.shape[: input.ndim - len(sizes)]
+    y = np.zeros((*lead, math.prod(sizes)), input.dtype)
+    for place in np.ndindex(*input.shape):
+        y[(*place[: len(lead)], indices[place])] = input[place]
+    return y.reshape(*lead, *sizes)
+
+
 def max_pool(input, kernel_size, stride, padding, dilation, ceil_mode):
     """The largest value of each window, and its place in the flattened input."""
     axes = len(kernel_size)
@@ -233,13 +242,6 @@ def max_unpool(axes: int) -> Callable[..., Any]:
         ]
         if output_size is not None:
             sizes = list(output_size)[-axes:]
-        lead = input.shape[:-axes]
-        y = np.zeros((math.prod(lead), math.prod(sizes)), input.dtype)
-        for plane, values, numbers in zip(
-            y, input.reshape(len(y), -1), indices.reshape(len(y), -1), strict=True
-        ):
-            for value, number in zip(values, numbers, strict=True):
-                plane[number] = value
-        return y.reshape(*lead, *sizes)
+        return place_at(input, indices, sizes)
 
     return reference
