@@ -11,9 +11,9 @@ import pytest
 import thixo as tx
 from thixo.graph import Graph, parse
 from thixo.runtime.executor import executor
-from thixo.runtime.program_end import plan
 from thixo.runtime.sunk import Sunk
 from thixo.schedule import schedule
+from thixo.schedule.arena import place
 
 FUSED = """
 graph body(x: f32[n, m], w: f32[m], b: f32[]) {
@@ -147,7 +147,7 @@ def test_plan_keeps_living_memory_apart():
         (int(a), int(a + rng.integers(0, 9)), int(rng.integers(0, 9)) * 64)
         for a in rng.integers(0, 50, 200)
     ]
-    offsets, total = plan(pieces)
+    offsets, total = place(pieces)
     for i, (first, last, count) in enumerate(pieces):
         assert offsets[i] + count <= total
         for j in range(i):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from thixo.dtype import int64
 from thixo.graph.ir import Graph, Node, Value
 from thixo.runtime.base import fresh
+from thixo.schedule.arena import place
+from thixo.schedule.flow import aligned
 
-ALIGNMENT = 64
 STEP_SECONDS = 2e-7  # what any step takes
 
 
@@ -135,7 +135,7 @@ class Ending:
             else:
                 pieces.append((self.tensors[value], self.born[value], self.last[value]))
         if self.flow is None:
-            offsets, total = plan([(first, last, memory(t)) for t, first, last in pieces])
+            offsets, total = place([(first, last, memory(t)) for t, first, last in pieces])
         else:
             end = [self.position]  # what is written at the very end is read then
             users: dict[int, list[int]] = {
@@ -175,28 +175,4 @@ def memory_of(tensor: Any) -> int:
 
 def memory(tensor: Any) -> int:
     """The bytes that a tensor needs in an arena."""
-    return -(-memory_of(tensor) // ALIGNMENT) * ALIGNMENT
-
-
-def plan(pieces: Sequence[tuple[int, int, int]]) -> tuple[list[int], int]:
-    """Offsets for pieces of (first position, last position, bytes), and the length of the arena.
-
-    >>> plan([(0, 1, 64), (1, 2, 128), (2, 3, 64)])
-    ([0, 64, 0], 192)
-    """
-    offsets = [0] * len(pieces)
-    living: list[tuple[int, int, int]] = []  # offset, end, last position
-    total = 0
-    for i in sorted(range(len(pieces)), key=lambda i: pieces[i][0]):
-        first, last, count = pieces[i]
-        living = [one for one in living if one[2] >= first]
-        at = 0
-        for begin, end, _ in sorted(living):
-            if begin - at >= count:
-                break
-            at = max(at, end)
-        offsets[i] = at
-        if count:
-            living.append((at, at + count, last))
-        total = max(total, at + count)
-    return offsets, total
+    return aligned(memory_of(tensor))

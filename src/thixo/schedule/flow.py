@@ -12,7 +12,9 @@ from typing import Any
 from thixo.graph.control import draws, graphs_in
 from thixo.graph.ir import Graph, Node, Type, Value, same_shape, values_in
 from thixo.graph.sizes import sizes_in, symbol_name
+from thixo.ops.layout import regroup_strides
 from thixo.schedule.cost import bytes_of
+from thixo.shape import contiguous_strides
 from thixo.symbolic import Dim
 
 ARENA, OUTSIDE, RESULT, DYNAMIC = range(4)
@@ -149,7 +151,7 @@ class Flow:
         try:
             if value is root and value not in self._strides:
                 shape = [_number(s, self._numbers) for s in value.type.shape]
-                self._strides[value] = shape, _in_order(shape)
+                self._strides[value] = shape, list(contiguous_strides(shape))
             for one in reversed(chain):
                 node = self.nodes[self._maker[one]]
                 known = self._strides[node.args[0]]
@@ -340,7 +342,7 @@ def _keeps_layout(node: Node) -> bool:
     try:
         shape = [_number(s, numbers) for s in source.type.shape]
         rest = [_numbers(a, numbers) for a in node.args[1:]]
-        found = node.op.geometry(tuple(shape), tuple(_in_order(shape)), 0, *rest)
+        found = node.op.geometry(tuple(shape), contiguous_strides(shape), 0, *rest)
     except Exception:  # its sizes do not go together, so nothing is known
         return False
     made, strides, offset = found
@@ -350,7 +352,7 @@ def _keeps_layout(node: Node) -> bool:
         return False
     return all(
         size == 1 or stride == wanted
-        for size, stride, wanted in zip(made, strides, _in_order(made), strict=True)
+        for size, stride, wanted in zip(made, strides, contiguous_strides(made), strict=True)
     )
 
 
@@ -377,35 +379,7 @@ def _reshaped(
     shape: Sequence[int], strides: Sequence[int], wanted: Sequence[int]
 ) -> list[int] | None:
     """Strides that show the same elements in another shape, or None where only a copy does."""
-    if math.prod(shape) != math.prod(wanted) or 0 in shape:
+    if math.prod(shape) != math.prod(wanted):
         return None
-    made: list[int] = []
-    left = list(wanted)
-    runs: list[
-        tuple[int, int]
-    ] = []  # axes that follow each other in memory: how many elements, how far apart
-    for size, stride in zip(shape, strides, strict=True):
-        if size == 1:
-            continue
-        if runs and runs[-1][1] == size * stride:
-            runs[-1] = runs[-1][0] * size, stride
-        else:
-            runs.append((size, stride))
-    for count, stride in runs:
-        steps, rest = [], count
-        while rest > 1:
-            if not left or rest % left[0]:
-                return None
-            rest //= left[0]
-            steps.append(rest * stride)
-            del left[0]
-        made += steps
-    return [*made, *(1 for _ in left)]
-
-
-def _in_order(shape: Sequence[int]) -> list[int]:
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return strides[::-1]
+    found = regroup_strides(shape, strides, wanted)
+    return None if found is None else list(found)
