@@ -46,10 +46,14 @@ def placeholder(shape: Sequence[Any], dtype: Any = None, name: str = "x") -> Any
     _need_name(name, "placeholder")
     graph = declaration.graph
     dtype = get_default_dtype() if dtype is None else dtype
-    if not isinstance(dtype, DType):
-        raise ArgumentError(f"static.placeholder: dtype must be a dtype, got {describe(dtype)}")
     if isinstance(shape, int | str) or not isinstance(shape, Sequence):
-        raise ArgumentError(f"static.placeholder: shape must be a tuple, got {describe(shape)}")
+        raise ArgumentError(
+            f"static.placeholder(shape, dtype, name): shape must be a tuple, got {describe(shape)}"
+        )
+    if not isinstance(dtype, DType):
+        raise ArgumentError(
+            f"static.placeholder(shape, dtype, name): dtype must be a dtype, got {describe(dtype)}"
+        )
     known = {n: s for v in graph.values() for d in v.type.shape if isinstance(d, Dim)
              for n, s in _atoms(d).items()}  # fmt: skip
     sizes = [_size(declaration, size, known) for size in shape]
