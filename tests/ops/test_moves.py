@@ -75,6 +75,20 @@ def test_moves_of_whole_arrays(rng, shape, dtype):
         same(tx.nn.functional.pad(t, pad), np.pad(x, width))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_reads_by_index_along_an_axis_that_lies_outside(rng, dtype):
+    """Rows that lie side by side are picked several at a time, of any length; pieces of rows likewise."""
+    for rows, places, count in ((4, 40, 3), (19, 23, 300), (37, 130, 261)):
+        x = rng.integers(-99, 99, (2, places, rows)).astype(dtype)
+        index = rng.integers(0, places, count)
+        turned = tx.from_numpy(x).transpose(1, 2)
+        same(tx.index_select(turned, 2, tx.from_numpy(index)), x.transpose(0, 2, 1)[:, :, index])
+    for width in (*range(1, 40), 127, 200):
+        x = rng.integers(-99, 99, (17, width)).astype(dtype)
+        index = rng.integers(0, 17, 50)
+        same(tx.index_select(tx.from_numpy(x), 0, tx.from_numpy(index)), x[index])
+
+
 def test_pads_that_cut():
     x = tx.arange(12.0).reshape(3, 4)
     assert tx.nn.functional.pad(x, (-1, 2), value=9.0).tolist()[0] == [1, 2, 3, 9, 9]
@@ -344,6 +358,7 @@ def results(rng):
     buckets = tx.from_numpy(rng.integers(0, 700, 200_003))
     yield tx.cat([x, x.flip(0)], 1)
     yield tx.index_select(x, 0, rows)
+    yield tx.index_select(x.t(), 1, rows)
     yield tx.index_add(x, 0, rows, source)
     yield tx.index_add(tx.zeros(700, 3), 0, buckets, narrow)
     yield tx.index_sum(source, 0, rows, 513)

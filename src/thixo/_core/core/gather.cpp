@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstring>
 #include <memory>
 
+#include "kernels/turn.h"
 #include "kernels/types.h"
 #include "move.h"
 #include "thread_pool.h"
@@ -73,12 +73,33 @@ inline void copy_block(char* to, const char* from, const Axes& after) {
   }
 }
 
+template <int64_t size>
+inline void copy_pieces(char* to, const char* from, int64_t n) {
+  for (int64_t i = 0; i < n - size; i += size) std::memcpy(to + i, from + i, size);
+  std::memcpy(to + n - size, from + n - size, size);  // those before it may be copied twice
+}
+
+// Short rows of any length in a few pieces each: a call of memcpy takes longer to find out which.
 inline void copy_bytes(char* to, const char* from, int64_t n) {
-  if (n > 64 || n % 16) {
-    std::memcpy(to, from, size_t(n));
-    return;
+  if (n > 512 || n < 4) std::memcpy(to, from, size_t(n));
+  else if (n >= 32) copy_pieces<32>(to, from, n);
+  else if (n >= 16) copy_pieces<16>(to, from, n);
+  else if (n >= 8) copy_pieces<8>(to, from, n);
+  else copy_pieces<4>(to, from, n);
+}
+
+// Single elements at offsets of 4 or 8 bytes each; those of 4 bytes four at a time: fewer writes.
+template <class Bits, class Offset>
+void pick(char* to, const char* from, const Offset* offsets, int64_t n) {
+  int64_t i = 0;
+  if constexpr (sizeof(Bits) == 4) {
+    for (; i + 4 <= n; i += 4) {
+      const Four four = {load<uint32_t>(from + offsets[i]), load<uint32_t>(from + offsets[i + 1]),
+                         load<uint32_t>(from + offsets[i + 2]), load<uint32_t>(from + offsets[i + 3])};
+      store(to + i * 4, four);
+    }
   }
-  for (int64_t i = 0; i < n; i += 16) std::memcpy(to + i, from + i, 16);
+  for (; i < n; ++i) store(to + i * int64_t(sizeof(Bits)), load<Bits>(from + offsets[i]));
 }
 
 // The places of one row of `before`: from offsets, in blocks.
@@ -86,23 +107,13 @@ void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, 
                  bool solid) {
   const int64_t block = after.total * item;
   if (block == item || (solid && (block == 8 || block == 16 || block == 4 || block == 2))) {
-    return for_item_size(int(block), [&](auto bits) {
-      int64_t i = 0;
-      if constexpr (sizeof(bits) == 4) {  // two at a time: half as many writes
-        for (; i + 2 <= n; i += 2) {
-          const uint64_t low = load<uint32_t>(from + offsets[i]), high = load<uint32_t>(from + offsets[i + 1]);
-          const uint64_t both = std::endian::native == std::endian::little ? low | high << 32 : low << 32 | high;
-          store(to + i * 4, both);
-        }
-      }
-      for (; i < n; ++i) store(to + i * int64_t(sizeof(bits)), load<decltype(bits)>(from + offsets[i]));
-    });
+    return for_item_size(int(block), [&](auto bits) { pick<decltype(bits)>(to, from, offsets, n); });
   }
   if (solid) {
+    const int64_t known = std::min<int64_t>(block, 512);
     for (int64_t i = 0; i < n; ++i) {
       if (i + 2 < n)
-        for (int64_t line = 0; line < std::min<int64_t>(block, 512); line += 64)
-          __builtin_prefetch(from + offsets[i + 2] + line);
+        for (int64_t line = 0; line < known; line += 64) __builtin_prefetch(from + offsets[i + 2] + line);
       copy_bytes(to + i * block, from + offsets[i], block);
     }
     return;
@@ -113,16 +124,77 @@ void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, 
 }
 
 // Single elements out of a row of `span` bytes, of which most lines are met, in any order: hardware sees no pattern there, so
-// the lines of the row that comes next are asked for meanwhile.
-void copy_elements(char* to, const char* from, const char* next, int64_t span, const int64_t* offsets, int64_t n, int item,
-                   const Axes& after) {
+// the lines of the row that comes next are asked for meanwhile. `next` is null where it is near anyway.
+template <class Bits>
+void pick_row(char* to, const char* from, const char* next, int64_t span, const int32_t* offsets, int64_t n) {
+  constexpr int64_t item = sizeof(Bits);
+  if (!next) return pick<Bits>(to, from, offsets, n);
   constexpr int64_t kSome = 64;
   const int64_t turns = (n + kSome - 1) / kSome, lines = (span / 64 + turns) / turns;
   for (int64_t i = 0; i < n; i += kSome) {
     const char* line = next + i / kSome * lines * 64;
     for (int64_t k = 0; k < lines && line < next + span; ++k, line += 64) __builtin_prefetch(line);
-    copy_places(to + i * item, from, offsets + i, std::min(kSome, n - i), item, after, true);
+    pick<Bits>(to + i * item, from, offsets + i, std::min(kSome, n - i));
   }
+}
+
+// Where single elements of 4 bytes are picked and those of neighbouring rows lie side by side: four rows and four places at a
+// time, turned in registers.
+struct Turned {
+  static constexpr int64_t kRows = 16, kPlaces = 256;  // what is read and written at a time is in the nearest cache
+
+  char* to;
+  const char* from;
+  const int64_t* offsets;
+  int64_t n;
+
+  // Rows [0, count), at most kRows, from `source` into `target`.
+  void block(char* target, const char* source, int64_t count) const {
+    const int64_t width = n * 4;
+    for (int64_t first = 0; first < n; first += kPlaces) {
+      const int64_t end = std::min(n, first + kPlaces);
+      int64_t y = 0;
+      for (; y + 4 <= count; y += 4) {
+        int64_t i = first;
+        for (; i + 4 <= end; i += 4) {
+          const char* at = source + y * 4;
+          turn_four(target + y * width + i * 4, width, at + offsets[i], at + offsets[i + 1], at + offsets[i + 2],
+                    at + offsets[i + 3]);
+        }
+        for (; i < end; ++i)
+          for (int64_t k = y; k < y + 4; ++k) store(target + k * width + i * 4, load<uint32_t>(source + offsets[i] + k * 4));
+      }
+      for (; y < count; ++y) pick<uint32_t>(target + y * width + first * 4, source + y * 4, offsets + first, end - first);
+    }
+  }
+
+  void run(const Axes& before) const {
+    const int64_t inner = before.sizes[before.count - 1], blocks = (inner + kRows - 1) / kRows;
+    const int64_t grain = std::max<int64_t>(1, kMoveGrain / (kRows * n * 4));
+    parallel_for(before.total / inner * blocks, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t k = begin; k < end; ++k) {
+        const int64_t row = k / blocks * inner + k % blocks * kRows, count = std::min(kRows, inner - k % blocks * kRows);
+        block(to + row * n * 4, from + before.offset(row), count);
+      }
+    });
+  }
+};
+
+// Single elements for each of several rows. Offsets of half the length: there is one for each element that is read.
+template <class Bits>
+void pick_rows(char* to, const char* from, const Axes& before, const int64_t* offsets, int64_t n, int64_t span, bool far) {
+  constexpr int64_t item = sizeof(Bits);
+  const std::unique_ptr<int32_t[]> near(new int32_t[size_t(n)]);
+  for (int64_t i = 0; i < n; ++i) near[i] = int32_t(offsets[i]);
+  const int64_t rows = before.total;
+  parallel_evenly(rows * n, kMoveGrain / item, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end;) {
+      const int64_t row = i / n, first = i % n, some = std::min(end - i, n - first);
+      const char* next = far && row + 1 < rows ? from + before.offset(row + 1) : nullptr;
+      pick_row<Bits>(to + i * item, from + before.offset(row), next, span, near.get() + first, some);
+      i += some;
+    }
+  });
 }
 
 }  // namespace
@@ -154,17 +226,25 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
     if (!place_offsets(places, begin, end, offsets.get() + begin)) good.store(false, std::memory_order_relaxed);
   });
   if (!good) return false;
+  if (block == item) {
+    constexpr int64_t kNear = 1 << 21;  // bytes that are in a near cache anyway
+    const bool one = places.axes == 1 && places.stride[0] > 0;
+    if (item == 4 && one && places.stride[0] >= 64 && before.strides[before.count - 1] == 4 && before.sizes[before.count - 1] >= 4) {
+      Turned{to, from, offsets.get(), n}.run(before);
+      return true;
+    }
+    const int64_t span = one ? places.size[0] * places.stride[0] : 0;
+    if (span > 0 && span <= INT32_MAX) {
+      const bool far = span / 64 * 2 <= n && rows * span > kNear;
+      for_item_size(item, [&](auto bits) { pick_rows<decltype(bits)>(to, from, before, offsets.get(), n, span, far); });
+      return true;
+    }
+  }
   const int64_t total = rows * n, grain = std::max<int64_t>(1, kMoveGrain / block);
-  constexpr int64_t kNear = 1 << 21;  // bytes that are in a near cache anyway
-  const int64_t span = places.axes == 1 && places.stride[0] > 0 ? places.size[0] * places.stride[0] : 0;
-  const bool dense = block == item && span / 64 * 2 <= n && rows * span > kNear;
   parallel_evenly(total, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t row = i / n, first = i % n, some = std::min(end - i, n - first);
-      if (dense && row + 1 < rows)
-        copy_elements(to + i * block, from + before.offset(row), from + before.offset(row + 1), span, offsets.get() + first, some,
-                      item, after);
-      else copy_places(to + i * block, from + before.offset(row), offsets.get() + first, some, item, after, solid);
+      copy_places(to + i * block, from + before.offset(row), offsets.get() + first, some, item, after, solid);
       i += some;
     }
   });

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kGrain = 1 << 16;  // bytes of results and of what is added, that a thread takes at a time
 constexpr int64_t kPiece = 2048;     // elements that are added up at a time, in the nearest cache
+constexpr int64_t kAhead = 1024;     // bytes of a row that are asked for before it is its turn; hardware sees the rest come
 
 // The indices that come to each place, in order: those of place p are first[p], then next[] of the one before; -1 ends.
 struct Lists {
@@ -60,13 +61,33 @@ struct Summer {
       return;
     }
     const T* y = source(second, column);
+    i = follow(second, column, n);
     THIXO_INDEPENDENT
     for (int64_t j = 0; j < n; ++j) sums[j] = Kind::sum(Kind::sum(Sum{}, x[j]), y[j]);
-    for (i = lists.next[second]; i >= 0; i = lists.next[i]) {
+    while (i >= 0) {  // two at a time, one after the other: sums are read and written half as often
       x = source(i, column);
+      const int64_t other = lists.next[i];
+      if (other < 0) {
+        THIXO_INDEPENDENT
+        for (int64_t j = 0; j < n; ++j) sums[j] = Kind::sum(sums[j], x[j]);
+        return;
+      }
+      y = source(other, column);
+      i = follow(other, column, n);
       THIXO_INDEPENDENT
-      for (int64_t j = 0; j < n; ++j) sums[j] = Kind::sum(sums[j], x[j]);
+      for (int64_t j = 0; j < n; ++j) sums[j] = Kind::sum(Kind::sum(sums[j], x[j]), y[j]);
     }
+  }
+
+  // The index that comes after i, or -1; what it and the next one name is asked for, since hardware cannot know where it lies.
+  int64_t follow(int64_t i, int64_t column, int64_t n) const {
+    const int64_t next = lists.next[i];
+    int64_t asked = next;
+    for (int k = 0; k < 2 && asked >= 0; ++k, asked = lists.next[asked]) {
+      const char* from = reinterpret_cast<const char*>(source(asked, column));
+      for (int64_t line = 0; line < std::min<int64_t>(n * int64_t(sizeof(T)), kAhead); line += 64) __builtin_prefetch(from + line);
+    }
+    return next;
   }
 
   void make_row(T* to, int64_t i) const {

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "../thread_pool.h"
+#include "turn.h"
 #include "types.h"
 
 namespace thixo {
@@ -20,20 +21,6 @@ constexpr int64_t kRowsAhead = 2;
 struct Bits128 {
   uint64_t low, high;
 };
-
-using Four = uint32_t __attribute__((vector_size(16)));
-
-// Four lines of four elements of 4 bytes each, turned.
-inline void turn_four(char* to, int64_t to_stride, const char* from, int64_t from_stride) {
-  const Four a = load<Four>(from), b = load<Four>(from + from_stride), c = load<Four>(from + 2 * from_stride),
-             d = load<Four>(from + 3 * from_stride);
-  const Four ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5), ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-  const Four cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5), cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-  store(to, __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5));
-  store(to + to_stride, __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7));
-  store(to + 2 * to_stride, __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5));
-  store(to + 3 * to_stride, __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7));
-}
 
 // buffer[y][x] = source[x][y]: reads along the source's lines and writes into memory that is near.
 template <class Bits>
