@@ -38,6 +38,9 @@ def main() -> int:
     )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--threads", type=int, default=1, help="of each worker")
+    parser.add_argument(
+        "--side-by-side", action="store_true", help="small nodes too, wherever they can"
+    )
     parser.add_argument("--no-shrink", action="store_true")
     options = parser.parse_args()
     began = time.monotonic()

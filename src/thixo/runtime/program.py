@@ -53,6 +53,7 @@ class Context:
         self.kernels = kernels
         self.parallel = parallel  # steps of the outermost program run several at once
         self.programs: dict[Any, Any] = {}
+        self.scope: Any = None  # the lane in which the node that is bound now runs
         self._schedules: dict[int, Schedule] = {}
         todo = [] if schedule is None else [schedule]
         while todo:
@@ -66,10 +67,10 @@ class Context:
         return None if found is None else found.bind({n: sizes[n] for n in found.symbols})
 
     def inner(self, graph: Graph, given: Sequence[Any], private: bool = False) -> Binding:
-        """A graph inside of a node, bound to inputs like these."""
+        """A graph inside of a node, bound to inputs like these. Nodes that may run at once never share a program."""
         if private or self.parallel:
             return Binding(graph, given, self)
-        key = (id(graph), *((tuple(t.shape), t.stride()) for t in given))
+        key = (self.scope, id(graph), *((tuple(t.shape), t.stride()) for t in given))
         found = self.programs.get(key)
         if found is None:
             found = self.programs[key] = Binding(graph, given, self)
@@ -114,15 +115,31 @@ class Binding(ControlFlow, Ending):
         # Who waits for data or runs beside others is not where a plan thinks that it is.
         plain = not self.dynamic and not parallel
         self.plan = context.plan(graph, self.sizes) if plain else None
-        self.nodes = graph.nodes if self.plan is None else self.plan.schedule.order
+        self.nodes = graph.nodes if self.plan is None else self.plan.order
         self._donations(writes)
         if self.dynamic:
             self.program.call_python(-1, self._begin, ())
             if self.flow is not None:
                 self.flow.add(-1, 1, (), (), ordered=True)
+        outer = context.scope
+        try:
+            self._bind_nodes()
+        finally:
+            context.scope = outer
+        self.position = len(self.nodes)
+        self._finish(writes)
+
+    def _bind_nodes(self) -> None:
+        sections = [] if self.plan is None else self.plan.sections
+        borders = {at: 0 for one in sections for at in (one.begin, *one.ends)}
+        context, outer = self.context, self.context.scope
         for position, node in enumerate(self.nodes):
             progress.step("binding nodes", position, len(self.nodes))
             self.position = position
+            if position in borders:
+                borders[position] = self.program.steps
+                lane = self.plan.lane(position)
+                context.scope = outer if lane is None else (outer, id(self), position)
             try:
                 self._node(node)
             except Pending:
@@ -131,8 +148,11 @@ class Binding(ControlFlow, Ending):
                 self.partial = True
             if self.flow is not None:
                 self._flow_of(node)
-        self.position = len(self.nodes)
-        self._finish(writes)
+        if sections:
+            borders[len(self.nodes)] = self.program.steps
+            self.program.sections(
+                tuple(tuple(borders[at] for at in (one.begin, *one.ends)) for one in sections)
+            )
 
     # ---- values
 

@@ -135,7 +135,8 @@ class Ending:
             else:
                 pieces.append((self.tensors[value], self.born[value], self.last[value]))
         if self.flow is None:
-            offsets, total = place([(first, last, memory(t)) for t, first, last in pieces])
+            widened = (lambda a, b: (a, b)) if self.plan is None else self.plan.widened
+            offsets, total = place([(*widened(a, b), memory(t)) for t, a, b in pieces])
         else:
             end = [self.position]  # what is written at the very end is read then
             users: dict[int, list[int]] = {

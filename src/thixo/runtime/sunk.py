@@ -39,9 +39,16 @@ class Sunk(Executor):
     parallel = False  # whether steps that do not wait for each other run at once
 
     def __init__(
-        self, graph: Graph, *, poisoned: bool = False, writes: bool = False, **options: Any
+        self,
+        graph: Graph,
+        *,
+        poisoned: bool = False,
+        writes: bool = False,
+        side_by_side: bool = True,
+        **options: Any,
     ) -> None:
         super().__init__(graph, **options)
+        self.side_by_side = side_by_side  # small steps that do not wait for each other
         self.writes = writes  # what the graph changes is written here, and is no result
         self._poisoned = poisoned
         self._room = room_needed(graph)
@@ -86,7 +93,7 @@ class Sunk(Executor):
             graph = copy(self.graph)
             graph.outputs = [*graph.results(), *key]
             graph.mutations = {}
-            wider = type(self)(graph, poisoned=self._poisoned)
+            wider = type(self)(graph, poisoned=self._poisoned, side_by_side=self.side_by_side)
             if len(self._wider) >= KEPT_INNER:
                 self._wider.pop(next(iter(self._wider)))
             self._wider[key] = wider
@@ -127,7 +134,7 @@ class Sunk(Executor):
 
     def _made(self, given: Sequence[Any]) -> Any:
         if self._schedule is None and not self.parallel:
-            self._schedule = schedule(self.graph)
+            self._schedule = schedule(self.graph, self.side_by_side)
         enabled = _core.set_grad_enabled(False)
         try:
             with Batch() as batch:

@@ -15,16 +15,17 @@ if TYPE_CHECKING:
 def memory_order(plan: Plan) -> list[tuple[Node, Node]]:
     """The pairs of `Plan.conflicts`."""
     one = plan.schedule
-    flow, slot, order = one._flow, one._sharing.slot, one.order
+    numbers, slot = plan._course.numbers, plan._course.sharing.slot
+    flow, order = one._flow, plan.order
     # Who touches a memory, in order: for each first family the positions of makers and readers.
     touched: dict[int, list[int]] = {}
-    for position, number in enumerate(one._numbers):
+    for position, number in enumerate(numbers):
         for f in dict.fromkeys([*flow.reads[number], *flow.makes[number]]):
             if flow.state[f] == ARENA:
                 touched.setdefault(slot[f], []).append(position)
     pairs: dict[tuple[int, int], None] = {}
     writes: dict[int, list[tuple[int, int, list[int]]]] = {}  # position -> (begin, end, touchers)
-    made_at = {f: p for p, n in enumerate(one._numbers) for f in flow.makes[n]}
+    made_at = {f: p for p, n in enumerate(numbers) for f in flow.makes[n]}
     members: dict[int, list[int]] = {}
     for f in made_at:
         members.setdefault(slot[f], []).append(f)

@@ -7,7 +7,7 @@ Sizes that are not known are those of the example; a size without one counts as 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from thixo.graph.ir import Node, Type, Value, values_in
@@ -17,6 +17,12 @@ UNKNOWN = 32  # a symbolic size of which nothing is known
 OPERATIONS = 4e10  # in a second, on one core
 BANDWIDTH = 8e9  # bytes in a second, between one core and memory
 START = 3e-7  # seconds until a node computes at all
+
+# The same for what is small and lies in the cache.
+NEAR = 1 << 20  # bytes
+NEAR_BANDWIDTH = 6e10
+PRODUCTS = 1.5e11  # operations of products of 4-byte numbers
+NEAR_OPERATIONS = 1e10  # other operations, on single elements
 
 
 class Cost(NamedTuple):
@@ -70,8 +76,17 @@ def cost_of(node: Node) -> Cost:
     if declared is None:
         flops = sum(elements(v.type) for v in (*values, *node.outputs))
     else:
-        flops = int(declared(list(map(_Sized, node.outputs)), *map(_sized, node.args)))
+        flops = declared_flops(node, guess)
     return cost(flops, moved)
+
+
+def declared_flops(node: Node, size: Callable[[Size], int]) -> int:
+    """What the operator of a node says that it computes, or 0; `size` makes numbers of sizes."""
+    declared = getattr(node.op, "cost", None)
+    if declared is None:
+        return 0
+    results = [_Sized(v, size) for v in node.outputs]
+    return int(declared(results, *(_sized(a, size) for a in node.args)))
 
 
 def cost(flops: int, moved: int) -> Cost:
@@ -79,23 +94,30 @@ def cost(flops: int, moved: int) -> Cost:
     return Cost(flops, moved, START + max(flops / OPERATIONS, moved / BANDWIDTH))
 
 
+def near_seconds(products: float, moved: float, others: float = 0.0, itemsize: int = 4) -> float:
+    """Seconds on one core of something small whose data lie in the cache: operations of products, bytes, other operations."""
+    bandwidth = NEAR_BANDWIDTH if moved <= NEAR else BANDWIDTH
+    computing = products * itemsize / (4 * PRODUCTS) + others / NEAR_OPERATIONS
+    return START + max(computing, moved / bandwidth)
+
+
 class _Sized:
     """A value with numbers for sizes, as cost rules see it."""
 
     __slots__ = ("dtype", "ndim", "shape")
 
-    def __init__(self, value: Value) -> None:
+    def __init__(self, value: Value, size: Callable[[Size], int]) -> None:
         self.dtype = value.type.dtype
-        self.shape = tuple(map(guess, value.type.shape))
+        self.shape = tuple(map(size, value.type.shape))
         self.ndim = len(self.shape)
 
 
-def _sized(a: Any) -> Any:
+def _sized(a: Any, size: Callable[[Size], int]) -> Any:
     if isinstance(a, Value):
-        return _Sized(a)
+        return _Sized(a, size)
     if isinstance(a, Dim):
-        return guess(a)
-    return type(a)(map(_sized, a)) if isinstance(a, list | tuple) else a
+        return size(a)
+    return type(a)(_sized(e, size) for e in a) if isinstance(a, list | tuple) else a
 
 
 def control_cost(node: Node, inner: Sequence[Cost]) -> Cost:

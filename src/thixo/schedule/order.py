@@ -6,6 +6,7 @@ taken. The given order is one of them, so the peak never grows. Each is made in 
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -45,8 +46,8 @@ def lower_peak(flow: Flow) -> tuple[list[int], Sharing]:
     return best, sharing
 
 
-def share(flow: Flow, order: list[int]) -> Sharing:
-    """Lifetimes in an order; results go over what a node reads last where they may."""
+def share(flow: Flow, order: list[int], kept: Collection[int] = ()) -> Sharing:
+    """Lifetimes in an order; results go over what a node reads last where they may, but not over families in `kept`."""
     reads, makes, size, state = flow.reads, flow.makes, flow.size, flow.state
     last = [-1] * len(size)
     for position, number in enumerate(order):
@@ -63,7 +64,8 @@ def share(flow: Flow, order: list[int]) -> Sharing:
             if state[made] != ARENA:
                 continue
             for f in candidates:
-                if last[f] == position and state[f] == ARENA and f not in taken:
+                free = f not in taken and f not in kept
+                if last[f] == position and state[f] == ARENA and free:
                     slot[made] = slot[f]
                     taken.add(f)
                     living -= size[f]

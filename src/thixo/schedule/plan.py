@@ -12,18 +12,25 @@ from typing import Any
 from thixo.errors import ArgumentError, describe
 from thixo.graph.control import graphs_in, subgraphs
 from thixo.graph.control_types import bind_sizes
-from thixo.graph.ir import Graph, Node, Type, Value
-from thixo.schedule.arena import lower_bound, place
-from thixo.schedule.cost import NOTHING, Cost, control_cost, cost_of
+from thixo.graph.ir import Graph, Node, Type, Value, values_in
+from thixo.schedule.cost import NOTHING, Cost, control_cost, cost_of, declared_flops, near_seconds
+from thixo.schedule.course import Course, Lane, Places, pieces_of, places
 from thixo.schedule.flow import ARENA, DYNAMIC, OUTSIDE, Flow, aligned
+from thixo.schedule.lanes import ALONE, side_by_side, without
 from thixo.schedule.order import lower_peak
 from thixo.symbolic import Dim
 
 KEPT_PLANS = 64  # of one schedule, for sizes seen before
 
+# Nodes run side by side where that needs no more than this times the memory, or no more than so many bytes more.
+MOST = 1.25
+ALWAYS = 1 << 20
 
-def schedule(graph: Graph) -> Schedule:
+
+def schedule(graph: Graph, side_by_side: bool = True) -> Schedule:
     """An order of a graph's nodes that keeps little alive, and how long each value lives.
+
+    Its plans let small nodes that do not wait for each other run side by side, unless told otherwise.
 
     >>> graph = tx.jit.trace(lambda x: (x.exp() + x.tanh()).sum(), tx.ones(1000)).graph
     >>> found = schedule(graph)
@@ -35,8 +42,8 @@ def schedule(graph: Graph) -> Schedule:
     known: dict[int, Schedule] = {}
     with _without_collecting():
         for inner in subgraphs(graph):
-            known[id(inner)] = Schedule(inner, known)
-        return Schedule(graph, known)
+            known[id(inner)] = Schedule(inner, known, side_by_side)
+        return Schedule(graph, known, side_by_side)
 
 
 @contextmanager
@@ -60,17 +67,23 @@ class Schedule:
     {'neg': 'exp', 'transpose': 'exp'}
     """
 
-    def __init__(self, graph: Graph, known: Mapping[int, Schedule] | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        known: Mapping[int, Schedule] | None = None,
+        side_by_side: bool = True,
+    ) -> None:
         known = known or {}
         self.graph = graph
+        self.side_by_side = side_by_side
         self.inner: dict[int, Schedule] = {}  # by the identity of a graph inside of a node
         for node in graph.nodes:
             for one in graphs_in(node):
                 self.inner[id(one)] = known[id(one)]
         self._flow = flow = Flow(graph, [self._work(node) for node in graph.nodes])
-        numbers, self._sharing = lower_peak(flow)
-        self.order: list[Node] = [graph.nodes[i] for i in numbers]
-        self._numbers = numbers
+        self._course = Course(flow, *lower_peak(flow))
+        self._numbers, self._sharing = self._course.numbers, self._course.sharing
+        self.order: list[Node] = [graph.nodes[i] for i in self._numbers]
         self._plans: dict[tuple[int, ...], Plan] = {}
 
     def _work(self, node: Node) -> int:
@@ -97,13 +110,7 @@ class Schedule:
     @cached_property
     def memory_of(self) -> dict[Value, Value]:
         """Values that lie in another's memory, and that other: views, and results that go over what is read last."""
-        flow, slot = self._flow, self._sharing.slot
-        found = {}
-        for value, family in flow.family.items():
-            first = flow.root[slot[family]]
-            if first is not value:
-                found[value] = first
-        return found
+        return _memory_of(self._course)
 
     @cached_property
     def view_of(self) -> dict[Value, Value]:
@@ -115,16 +122,7 @@ class Schedule:
     @cached_property
     def lifetimes(self) -> dict[Value, tuple[int, int]]:
         """For each memory in the arena, by its first value: the positions of its first and last node."""
-        flow, sharing = self._flow, self._sharing
-        born: dict[int, int] = {}
-        died: dict[int, int] = {}
-        for position, number in enumerate(self._numbers):
-            for f in flow.makes[number]:
-                if flow.state[f] == ARENA:
-                    first = sharing.slot[f]
-                    born.setdefault(first, position)
-                    died[first] = max(died.get(first, 0), sharing.last[f])
-        return {flow.root[f]: (born[f], died[f]) for f in born}
+        return {self._flow.root[f]: span for f, span in self._course.lifetimes().items()}
 
     @cached_property
     def dynamic(self) -> set[Value]:
@@ -283,28 +281,128 @@ class Plan:
 
     def _place(self) -> None:
         one = self.schedule
-        flow, slot = one._flow, one._sharing.slot
+        flow = one._flow
         for value, state in zip(flow.root, flow.state, strict=True):
             if state != DYNAMIC:
                 self.bytes[value] = self.bytes_of(value.type)
-        lifetimes = one.lifetimes
-        pieces = [(a, b, aligned(self.bytes[v])) for v, (a, b) in lifetimes.items()]
-        owners: list[Any] = list(lifetimes)
-        for position, node in enumerate(one.order):
+        for node in one.order:
             region = self._region(node) if node.op.kind == "control" else None
             if region is not None:
                 self.regions[node] = region
-                owners.append(node)
-                pieces.append((position, position, region.bytes))
-        offsets, self.arena = place(pieces)
-        self.peak = lower_bound(pieces)
-        found = dict(zip(owners, offsets, strict=True))
+        course = one._course
+        found = self._places(course)
+        beside = self._side_by_side() if one.side_by_side and not one.dynamic else None
+        if beside is not None:
+            wider = self._places(beside)
+            if wider.arena <= max(found.arena * MOST, found.arena + ALWAYS):
+                course, found = beside, wider
+        self._take(course, found)
+
+    def _places(self, course: Course) -> Places:
+        flow = self.schedule._flow
+        size = {
+            f: aligned(self.bytes[v])
+            for f, (v, state) in enumerate(zip(flow.root, flow.state, strict=True))
+            if state == ARENA
+        }
+        work = [
+            (flow.nodes[number], position, self.regions[flow.nodes[number]].bytes)
+            for position, number in enumerate(course.numbers if self.regions else ())
+            if flow.nodes[number] in self.regions
+        ]
+        return places(course, *pieces_of(course, size, work))
+
+    def _take(self, course: Course, found: Places) -> None:
+        flow, slot = self.schedule._flow, course.sharing.slot
+        self._course = course
+        self.order: list[Node] = [flow.nodes[number] for number in course.numbers]
+        self.sections = list(course.sections)  # nodes that run side by side
+        self.arena, self.peak = found.arena, found.peak
         for family, value in enumerate(flow.root):
             if flow.state[family] == ARENA:
-                self.offset[value] = found[flow.root[slot[family]]]
+                self.offset[value] = found.offset[slot[family]]
         for node, region in self.regions.items():
-            region.offset = found[node]
+            region.offset = found.offset[node]
             region.results = [[o + region.offset for o in r] for r in region.results]
+
+    # ---- side by side
+
+    def _side_by_side(self) -> Course | None:
+        """The course in which small nodes run several at once, where that pays."""
+        one, flow = self.schedule, self.schedule._flow
+        nodes = flow.nodes
+        seconds = [self._seconds(node) for node in nodes]
+        alone = [
+            s >= ALONE or node.op.random or (node.op.kind == "control" and not self._is_short(node))
+            for node, s in zip(nodes, seconds, strict=True)
+        ]
+        extra = len(flow.before) - len(nodes)  # the node that does nothing
+        order, sections = side_by_side(
+            flow, one._all_numbers(), seconds + [0.0] * extra, alone + [True] * extra
+        )
+        if not sections:
+            return None
+        if extra:
+            order, sections = without(order, sections, len(nodes))
+        return Course(flow, order, None, sections)
+
+    def _seconds(self, node: Node) -> float:
+        """About how long a node takes on one thread, if what it reads is in the cache."""
+        op = node.op
+        if op.kind == "view":
+            return 0.0
+        moved = sum([self.bytes_of(v.type) for v in (*values_in(node.args), *node.outputs)])
+        if op.kind == "control" and op.full_name != "fused":
+            region = self.regions.get(node)
+            inner = 0.0 if region is None else sum(plan.seconds for plan in region.plans)
+            return near_seconds(0, moved) + inner * self._turns(node)
+        item = node.outputs[0].type.dtype.itemsize
+        elements = sum([self.bytes_of(v.type) for v in node.outputs]) / item
+        others = elements * (len(node.args[0].nodes) if op.full_name == "fused" else 1)
+        return near_seconds(declared_flops(node, self._size), moved, others, item)
+
+    def _size(self, size: Any) -> int:
+        return size.evaluate(self.sizes) if isinstance(size, Dim) else int(size)
+
+    @cached_property
+    def seconds(self) -> float:
+        """About how long all nodes take, one after the other; long where the data decide it."""
+        if self.schedule.dynamic:
+            return ALONE
+        return sum(map(self._seconds, self.schedule.order))
+
+    def _turns(self, node: Node) -> float:
+        if node.op.full_name != "scan":
+            return 1.0
+        return float(self._size(node.args[4]))
+
+    def _is_short(self, node: Node) -> bool:
+        """Whether what a node with graphs does is known: no loops that the data end, nothing that is seen outside."""
+        if node.op.full_name == "fused":
+            return True
+        inside = [g for top in graphs_in(node) for g in (top, *subgraphs(top))]
+        return node in self.regions and not any(
+            n.op.random or n.op.full_name == "while_loop" for g in inside for n in g.nodes
+        )
+
+    def lane(self, position: int) -> Lane | None:
+        """The lane in which the node at a position runs, if others run beside it."""
+        return self._course.lane(position) if self.sections else None
+
+    def widened(self, first: int, last: int) -> tuple[int, int]:
+        """Positions between which memory is in use that nodes at these two use."""
+        return self._course.widened(first, last) if self.sections else (first, last)
+
+    @cached_property
+    def lifetimes(self) -> dict[Value, tuple[int, int]]:
+        """For each memory in the arena, by its first value: the positions between which it is in use."""
+        root, course = self.schedule._flow.root, self._course
+        return {root[f]: course.widened(*span) for f, span in course.lifetimes().items()}
+
+    @cached_property
+    def memory_of(self) -> dict[Value, Value]:
+        """Values that lie in another's memory, and that other."""
+        return _memory_of(self._course)
 
     def bytes_of(self, type: Type) -> int:
         """The bytes of a value of some type of the graph."""
@@ -371,6 +469,16 @@ class Plan:
 
     def __repr__(self) -> str:
         return f"<Plan of graph {self.schedule.graph.name}: arena {self.arena} bytes, peak {self.peak}>"
+
+
+def _memory_of(course: Course) -> dict[Value, Value]:
+    flow, slot = course.flow, course.sharing.slot
+    found = {}
+    for value, family in flow.family.items():
+        first = flow.root[slot[family]]
+        if first is not value:
+            found[value] = first
+    return found
 
 
 def _keeps_results(node: Node) -> bool:

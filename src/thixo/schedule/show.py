@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 def plan_text(plan: Plan) -> str:
     """The nodes in order with bytes, offsets and what is alive, then the totals; for known sizes."""
     one = plan.schedule
-    living = [0] * (len(one.order) + 1)
-    for owner, (first, last) in one.lifetimes.items():
+    living = [0] * (len(plan.order) + 1)
+    for owner, (first, last) in plan.lifetimes.items():
         living[first] += aligned(plan.bytes[owner])
         living[last + 1] -= aligned(plan.bytes[owner])
     rows = [("", "node", "group", "bytes", "offset", "living")]
     alive = 0
-    for position, node in enumerate(one.order):
+    for position, node in enumerate(plan.order):
         alive += living[position]
         region = plan.regions.get(node)
         now = alive + (region.bytes if region is not None else 0)
@@ -44,6 +44,10 @@ def plan_text(plan: Plan) -> str:
         f"arena {plan.arena:,} bytes, peak of living values {plan.peak:,}; "
         f"inputs and constants {given:,}, results {outside:,}"
     )
+    for section in plan.sections:
+        lines.append(
+            f"{section.begin} to {section.last} run side by side, in {len(section.ends)} lanes"
+        )
     lines += _remarks(one)
     return "\n".join(lines)
 
@@ -93,8 +97,10 @@ def _group(node: Node) -> str:
 
 def _of_value(plan: Plan, value: Value) -> tuple[str, str]:
     one = plan.schedule
-    if value in one.view_of or value in one.memory_of:
+    if value in one.view_of:
         return "", _where(one, value)
+    if value in plan.memory_of:
+        return "", f"over {plan.memory_of[value].name}"
     if value in plan.offset:
         return f"{plan.bytes[value]:,}", f"{plan.offset[value]:,}"
     return f"{plan.bytes[value]:,}" if value in plan.bytes else "", _where(one, value)

@@ -309,6 +309,7 @@ PyMethodDef program_methods[] = {
     {"scan", add_scan, METH_VARARGS, nullptr},
     {"scan_over", set_scanned, METH_VARARGS, nullptr},
     {"flow", set_flow, METH_O, nullptr},
+    {"sections", set_sections, METH_O, nullptr},
     {"stacked", take_stacked, METH_VARARGS, nullptr},
     {"run", try_run, METH_O, "run(inputs): the results; None if it was made for other inputs or runs already."},
     {}};

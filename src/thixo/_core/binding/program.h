@@ -61,6 +61,7 @@ PyObject* add_scan(PyObject* self, PyObject* args);
 PyObject* set_scanned(PyObject* self, PyObject* args);
 PyObject* take_stacked(PyObject* self, PyObject* args);
 PyObject* set_flow(PyObject* self, PyObject* args);
+PyObject* set_sections(PyObject* self, PyObject* args);
 
 // ---- shared by these files
 Tensor* value_of(PyObject* o);                 // fails where it is no value of a program

@@ -215,6 +215,42 @@ PyObject* take_stacked(PyObject* self, PyObject* args) {
   });
 }
 
+// sections(((begin, end, end, ...), ...)): steps that run side by side, in lanes of which each begins where the one before ends
+PyObject* set_sections(PyObject* self, PyObject* described) {
+  return guarded([&]() -> PyObject* {
+    Program& p = *program_of(self)->program;
+    if (!PyTuple_Check(described)) raise(ErrorKind::Argument, "program: sections are a tuple");
+    std::vector<Section> sections;
+    size_t done = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(described); ++i) {
+      const Dims borders = dims_from(PyTuple_GET_ITEM(described, i), "program: a section");
+      if (borders.size() < 2) raise(ErrorKind::Argument, "program: a section without lanes");
+      Section section{{}, {}, static_cast<size_t>(borders[0]), static_cast<size_t>(borders[borders.size() - 1]), false};
+      double seconds = 0;
+      for (int k = 1; k < borders.size(); ++k) {
+        const Lane lane{static_cast<size_t>(borders[k - 1]), static_cast<size_t>(borders[k])};
+        if (lane.begin < done || lane.end < lane.begin || lane.end > p.steps.size())
+          raise(ErrorKind::Argument, "program: lanes are steps one after the other");
+        bool python = false;
+        for (size_t at = lane.begin; at < lane.end; ++at) {
+          const Step& step = *p.steps[at];
+          python = python || step.python;
+          seconds += step.seconds;
+          // A loop looks whether the user wants to stop, and needs the lock for it.
+          section.unlocks = section.unlocks || dynamic_cast<const CallStep*>(&step) || dynamic_cast<const SwitchStep*>(&step) ||
+                            dynamic_cast<const WhileStep*>(&step) || dynamic_cast<const ScanStep*>(&step);
+        }
+        if (lane.begin < lane.end) (python ? section.python : section.lanes).push_back(lane);
+        done = lane.end;
+      }
+      section.unlocks = section.unlocks || seconds >= kLongStep;
+      sections.push_back(std::move(section));
+    }
+    p.sections = std::move(sections);
+    Py_RETURN_NONE;
+  });
+}
+
 // flow(((steps before), ...)): for each step those that must be done before; from now on several run at once
 PyObject* set_flow(PyObject* self, PyObject* lists) {
   return guarded([&]() -> PyObject* {

@@ -1,7 +1,10 @@
 #include "program.h"
 
+#include <mutex>
+
 #include "profiler.h"
 #include "ready.h"
+#include "thread_pool.h"
 
 namespace thixo {
 
@@ -56,8 +59,17 @@ void Program::settle(char* at) {
 void Program::run() {
   if (flow) return run_ready(*this, *flow);
   size_t at = 0;
+  for (const Section& section : sections) {
+    run_steps(at, section.begin);
+    run_section(section);
+    at = section.end;
+  }
+  run_steps(at, steps.size());
+}
+
+void Program::run_steps(size_t at, size_t end) {
   try {
-    for (const size_t count = steps.size(); at < count; ++at) {
+    for (; at < end; ++at) {
       Step& step = *steps[at];
       if (step.python || step.seconds < kLongStep) {
         perform_step(*this, step);
@@ -70,6 +82,36 @@ void Program::run() {
     if (!failure.program) failure = {this, steps[at]->node};
     throw;
   }
+}
+
+void Program::run_section(const Section& section) {
+  {
+    Unlocked free(section.unlocks);
+    std::mutex mutex;
+    Failure first;  // of the lanes; `failure` is each thread's own
+    const auto run_lanes = [&](int64_t lane, int64_t last) {
+      for (; lane < last; ++lane) {
+        const auto [begin, end] = section.lanes[static_cast<size_t>(lane)];
+        size_t at = begin;
+        try {
+          for (; at < end; ++at) perform_step(*this, *steps[at]);
+        } catch (...) {
+          const Failure own = failure.program ? failure : Failure{this, steps[at]->node};
+          failure = {};
+          const std::lock_guard lock(mutex);
+          if (!first.program) first = own;
+          throw;
+        }
+      }
+    };
+    try {
+      parallel_for(static_cast<int64_t>(section.lanes.size()), 1, run_lanes);
+    } catch (...) {
+      failure = first;
+      throw;
+    }
+  }
+  for (const Lane& lane : section.python) run_steps(lane.begin, lane.end);
 }
 
 void Inner::run() const {

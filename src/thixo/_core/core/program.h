@@ -61,6 +61,18 @@ struct Port {
 
 struct Flow;
 
+// Steps that do not wait for those of other lanes, one after the other.
+struct Lane {
+  size_t begin, end;
+};
+
+// Lanes that run side by side on the thread pool. Those that need Python are the calling thread's.
+struct Section {
+  std::vector<Lane> lanes, python;
+  size_t begin, end;
+  bool unlocks;  // others may have the host's lock meanwhile: it takes long, or a step may ask for it
+};
+
 struct Program : Counted {
   std::string name;
   std::vector<Port> inputs, outputs;
@@ -72,6 +84,7 @@ struct Program : Counted {
   double seconds = 0;    // all steps
   bool python = false;   // some step needs the lock
 
+  std::vector<Section> sections;     // in order; what is in none runs step by step
   std::shared_ptr<const Flow> flow;  // with it steps run as soon as they can, several at once
 
   // The arena begins here from now on.
@@ -79,6 +92,10 @@ struct Program : Counted {
   // All steps; `failure` says of an exception whose it is.
   void run();
   char* arena = nullptr;
+
+ private:
+  void run_steps(size_t begin, size_t end);
+  void run_section(const Section& section);
 };
 
 void perform_step(const Program& program, Step& step);  // an event of the profiler, if one runs

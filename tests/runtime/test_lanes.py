@@ -1,0 +1,137 @@
+"""Steps of native programs side by side: the same bits on any number of threads, whoever calls, whatever goes wrong."""
+
+import threading
+
+import pytest
+
+import thixo as tx
+from thixo.graph import Graph, parse
+from thixo.runtime.executor import executor
+from thixo.runtime.sunk import Sunk
+from thixo.schedule import lanes
+
+INNER = """
+graph turn(s: f32[m], x: f32[m]) {
+  y: f32[m] = tanh(x)
+  t: f32[m] = add(s, y)
+  return t, y
+}
+
+graph twice(x: f32[r, m]) {
+  a: f32[r, m] = mul(x, 2.0)
+  b: f32[r, m] = tanh(a)
+  c: f32[r, m] = sub(b, x)
+  return c
+}
+
+graph deeper(x: f32[r, m]) {
+  a: f32[r, m] = call(graph=twice, inputs=[x])
+  b: f32[r, m] = exp(x)
+  c: f32[r, m] = call(graph=twice, inputs=[b])
+  d: f32[r, m] = add(a, c)
+  return d
+}
+
+graph main(x: f32[n, m], y: f32[n, m], p: bool[], s: f32[m]) {
+  a: f32[n, m] = call(graph=deeper, inputs=[x])
+  b: f32[n, m] = call(graph=deeper, inputs=[y])
+  c: f32[n, m] = cond(p, then=twice, other=deeper, inputs=[x])
+  t: f32[m], u: f32[n, m] = scan(body=turn, state=[s], slices=[y], captured=[], length=n)
+  v: f32[m], w: f32[n, m] = scan(body=turn, state=[s], slices=[x], captured=[], length=n)
+  d: f32[n, m] = add(a, b)
+  e: f32[n, m] = add(c, u)
+  f: f32[n, m] = add(d, e)
+  g: f32[n, m] = add(f, w)
+  h: f32[m] = add(t, v)
+  return g, h
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def wherever_they_can(monkeypatch):
+    """As if it always paid, and with any number of threads."""
+    monkeypatch.setattr(lanes, "GAIN", -1.0)
+    monkeypatch.setattr(lanes, "FASTER", 0.0)
+    before = tx.get_num_threads()
+    yield
+    tx.set_num_threads(before)
+
+
+def wide(branches=40):
+    graph = Graph("wide")
+    x, y = graph.input("x", "f32[n, n]"), graph.input("y", "f32[n, n]")
+    ends = []
+    for i in range(branches):
+        one = graph.call("mul", x, float(i))
+        two = graph.call("matmul", one, y)
+        three = graph.call("tanh", two)
+        ends.append(graph.call("add", three, one))
+    while len(ends) > 1:
+        ends = [graph.call("sub", *ends[i : i + 2]) for i in range(0, len(ends) - 1, 2)]
+    graph.outputs = ends
+    return graph
+
+
+def values(results):
+    return [t.tolist() for t in results]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_bits_do_not_depend_on_threads(threads):
+    graph, given = wide(), [tx.randn(9, 9), tx.randn(9, 9)]
+    wanted = values(executor(graph, "serial")(given))
+    tx.set_num_threads(threads)
+    run = Sunk(graph, poisoned=True)
+    for _ in range(200):
+        assert values(run(given)) == wanted
+    assert 0 < run.programs[0].arena_bytes - run.programs[0].high_water <= 64
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_lanes_that_run_the_same_inner_graph_do_not_meet(threads):
+    graph = parse(INNER)
+    tx.set_num_threads(threads)
+    for p in (True, False):
+        given = [tx.randn(5, 6), tx.randn(5, 6), tx.tensor(p), tx.randn(6)]
+        wanted = values(executor(graph, "serial")(given))
+        run = Sunk(graph, poisoned=True)
+        for _ in range(200):
+            assert values(run(given)) == wanted
+
+
+def test_several_threads_call_at_once():
+    tx.set_num_threads(3)
+    graph = wide(12)
+    run = Sunk(graph)
+    given = [[tx.randn(n, n), tx.randn(n, n)] for n in (3, 8, 8, 17)]
+    wanted = [values(executor(graph, "serial")(one)) for one in given]
+    wrong = []
+
+    def calls(i):
+        for _ in range(150):
+            if values(run(given[i])) != wanted[i]:
+                wrong.append(i)
+
+    threads = [threading.Thread(target=calls, args=(i,)) for i in range(len(given))]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert not wrong
+
+
+def test_errors_say_the_line_and_leave_the_program_usable():
+    graph = parse("""
+    graph main(x: f32[n], i: i64[k], y: f32[n]) {
+      a: f32[k] = index_select(x, 0, i)    # model.py:3
+      b: f32[n] = tanh(y)                  # model.py:4
+      c: f32[n] = exp(b)                   # model.py:5
+      return a, c
+    }""")
+    run = Sunk(graph)
+    x, right, wrong = tx.arange(4.0), tx.tensor([1, 2]), tx.tensor([1, 9])
+    for _ in range(3):
+        assert run([x, right, x])[0].tolist() == [1.0, 2.0]
+        with pytest.raises(tx.errors.ThixoError, match=r"model.py:3"):
+            run([x, wrong, x])
