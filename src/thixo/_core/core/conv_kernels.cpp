@@ -25,7 +25,7 @@ void tile(int64_t k, const void* a, int64_t a_row, const void* b, const Offsets*
       for (int64_t j = 0; j < columns; ++j) sums[j] += one * row[j];
     }
     T* to = static_cast<T*>(c) + i * ldc;
-    for (int64_t j = 0; j < columns; ++j) to[j] = add ? to[j] + sums[j] : sums[j];
+    for (int64_t j = 0; j < columns; ++j) to[j] = add & 1 ? to[j] + sums[j] : sums[j];
   }
 }
 

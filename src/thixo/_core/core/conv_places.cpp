@@ -203,17 +203,14 @@ struct Plan {
     return count;
   }
 
-  // The panel after this one: of a weight that is packed already, or of what it will be packed from.
-  Ahead next(int64_t g, int64_t panel, const char* packed) const {
+  // What the panel after this one will be packed from. A weight that is packed already is asked for by the tiles.
+  Ahead next(int64_t g, int64_t panel, bool packed) const {
     Ahead made;
-    const int64_t following = g * panels + panel + 1, bytes = depth * ld * wide;
-    if (!heavy || following >= p.groups * panels) return made;
+    const int64_t following = g * panels + panel + 1;
+    if (!heavy || packed || following >= p.groups * panels) return made;
     const int64_t row = following % panels * ld, rows = std::min(ld, p.rows - row), taps = p.taps * narrow;
     g = following / panels;
-    if (packed) {
-      made.from = packed + following * bytes;
-      made.lines = made.piece = bytes / kLineBytes;
-    } else if (!p.turned) {
+    if (!p.turned) {
       made.from = p.weight + (g * p.rows + row) * p.image.channels * taps;
       made.lines = made.piece = rows * p.image.channels * taps / kLineBytes;
     } else {
@@ -239,7 +236,7 @@ struct Plan {
 
   // Results of one unit, group and panel from `image`, whose first position of the cut axis is `low`; `between` is the
   // distance of two images, in elements.
-  void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* b, char* sums, Ahead ahead) const {
+  void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* b, char* sums, bool streams, Ahead ahead) const {
     const PlaceImage& x = p.image;
     const int64_t vectors = std::min(p.vectors, ceil_div(p.rows, k.lanes) - panel * p.vectors);
     const int64_t sum_image = (u.to - u.from) * out_slice * ld;
@@ -258,7 +255,10 @@ struct Plan {
       for (int i = 0; i < 3; ++i) origin[i] = f.start[i] + q0[i] * f.step[i] - (i == cut ? u.from : 0);
       const int64_t rows = r.joins ? 1 : q1[1] - q0[1], width = r.joins ? (q1[1] - q0[1]) * f.count[2] : q1[2] - q0[2];
       const int64_t height = even_height(width, k.most_rows[vectors - 1]), all = int64_t(r.table.size());
+      // Of a heavy weight what the next pass reads, which lies behind: by each tile one line of every row.
+      const int64_t lines = vectors * k.lanes * wide / kLineBytes, some = (u.n1 - u.n0) * (q1[0] - q0[0]) * rows * ceil_div(width, height);
       for (int64_t at = 0; at == 0 || at < all; at += r.pass) {
+        int64_t turn = 0;
         for (int64_t n = u.n0; n < u.n1; ++n)
           for (int64_t d = 0; d < q1[0] - q0[0]; ++d)
             for (int64_t h = 0; h < rows; ++h) {
@@ -269,8 +269,11 @@ struct Plan {
               for (int64_t w = 0; w < width; w += height) {
                 ahead.some();
                 results.some();
+                const int64_t line = some < lines ? turn * lines / some : turn;
+                const int64_t behind = streams && line < lines ? r.pass * ld * wide + line * kLineBytes : 0;
+                ++turn;
                 k.tile(std::min(r.pass, all - at), a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, r.table.data() + at,
-                       c + w * f.step[2] * ld * wide, f.step[2] * ld, std::min(height, width - w), vectors, at > 0);
+                       c + w * f.step[2] * ld * wide, f.step[2] * ld, std::min(height, width - w), vectors, (at > 0) + 2 * behind);
               }
             }
       }
@@ -468,6 +471,7 @@ void run_places(const PlacesJob& p) {
   Buffer own_packed(once || p.packed ? 0 : packed_bytes(p));
   if (own_packed.data) pack_places(p, own_packed.data, parallel);
   const char* packed = p.packed ? p.packed : own_packed.data;
+  const bool streams = packed && plan.heavy && p.phases.size() == 1;  // taps of one phase lie side by side
   const size_t own_bytes = once ? size_t(panel_bytes + slack * wide) : 0;  // of the panel that is packed while it is used
   const std::vector<int64_t> at = once ? places_in_panel(p) : std::vector<int64_t>();
   // A panel of the weight, packed now or before.
@@ -496,7 +500,7 @@ void run_places(const PlacesJob& p) {
         for (int64_t g = 0; g < p.groups; ++g)
           for (int64_t panel = 0; panel < plan.panels; ++panel)
             plan.multiply(u, g, panel, images.data + g * group * wide, one, low, panel_at(g, panel, own.data), sums.data,
-                          plan.next(g, panel, packed));
+                          streams, plan.next(g, panel, packed));
       }
     });
     return;
@@ -523,7 +527,7 @@ void run_places(const PlacesJob& p) {
       const int64_t end = plan.panels * (split + 1) / splits;
       for (int64_t panel = plan.panels * split / splits; panel < end; ++panel)
         plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0, panel_at(g, panel, own.data),
-                      sums.data, panel + 1 < end ? plan.next(g, panel, packed) : Ahead());
+                      sums.data, streams, panel + 1 < end ? plan.next(g, panel, packed) : Ahead());
     }
   });
 }

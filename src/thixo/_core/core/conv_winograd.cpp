@@ -41,6 +41,7 @@ constexpr int64_t kBlockBytes = 768 << 10;  // of V for one block of tiles, and 
 constexpr int64_t kManyBytes = 3 << 20;     // the same where U is heavy: it is far away, and read once for them
 constexpr int64_t kHeavyBytes = 1 << 20;    // of a U that no near cache holds
 constexpr int64_t kPackedChannels = 16;
+constexpr int64_t kLineBytes = 64;         // of a cache
 constexpr int64_t kPassBytes = 26 << 10;    // of U for one pass: it stays in the nearest cache
 
 // The sixteen matrices are written side by side: were they a multiple of 4096 bytes apart, they would share their
@@ -175,16 +176,14 @@ struct Room {
     const int64_t across = vectors(panel), height = ceil_div(tiles, ceil_div(tiles, k.most_rows[across - 1])), depth = plan.image.channels;
     const int64_t skip = skipped(panel) * k.lanes;
     const float* b = u + (g * kProducts + kernel_of(plan, xi)) * plan.u_each + panel * plan.u_panel + skip;
-    // What the next pass reads of a heavy U is asked for in time, some of it before each tile.
-    const int64_t more = plan.heavy ? ceil_div(plan.pass * plan.ld * 4, ceil_div(tiles, height) * 64) * 64 : 0;
-    for (int64_t at = 0; at < depth; at += plan.pass) {
-      const char* ahead = reinterpret_cast<const char*>(b + (at + plan.pass) * plan.ld);
-      for (int64_t i = 0; i < tiles; i += height) {
-        for (const char* end = ahead + more; ahead < end; ahead += 64) __builtin_prefetch(ahead, 0, 2);
+    // What the next pass reads of a heavy U is asked for in time: by each tile one line of every row.
+    const int64_t bytes = plan.heavy ? plan.pass * plan.ld * 4 : 0, lines = across * k.lanes * 4 / kLineBytes, all = ceil_div(tiles, height);
+    for (int64_t at = 0; at < depth; at += plan.pass)
+      for (int64_t i = 0, n = 0; i < tiles; i += height, ++n) {
+        const int64_t line = all < lines ? n * lines / all : n, ahead = bytes && line < lines ? bytes + line * kLineBytes : 0;
         k.tile(std::min(plan.pass, depth - at), v.data + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
-               m.data + (xi * plan.m_each + slot * plan.m_panel + i * plan.ld + skip) * 4, plan.ld, std::min(height, tiles - i), across, at > 0);
+               m.data + (xi * plan.m_each + slot * plan.m_panel + i * plan.ld + skip) * 4, plan.ld, std::min(height, tiles - i), across, (at > 0) + 2 * ahead);
       }
-    }
   }
 
   // One panel of channels of the results of rows [r, last) of tiles.

@@ -54,6 +54,8 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
     """C[i * ldc + j] = (add ? C : 0) + sum over k of A[i * a_row + table[2 k]] * B[table[2 k + 1] + j].
 
     The table is in bytes, a_row and ldc are in elements; i < rows, j < vectors * lanes, all of them read and written.
+    `add` is 0 or 1, and twice a number of bytes: what lies so far behind each row of B is asked for, a line of the cache
+    for each k, so that it is near when another tile needs it.
     """
     functions, names = [], []
     for vectors in range(1, VECTORS + 1):
@@ -92,10 +94,14 @@ def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
     sums = [[f.variable(vec, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
     row = f.mul("%a_row", size)
     odd = {1: row, **{i: f.mul(row, i) for i in (3, 5, 7) if i < rows}}
+    ahead = f.op("lshr i64 %add, 1")
+    has_ahead = f.compare("ne", ahead, 0)
     with f.loop(0, f.mul("%K", 16), 16) as place_in_table:
         entry = f.at("%table", place_in_table)
         a = f.at("%A", f.load("i64", entry, 8))
         b = f.at("%B", f.load("i64", f.at(entry, 8), 8))
+        with f.when(has_ahead):  # in a block of its own: no load is moved past it
+            f.prefetch(f.at(b, ahead), level=2)
         across = [f.load(vec, f.at(b, j * lanes * size), size) for j in range(vectors)]
         for i in range(rows):
             place = i % 8
@@ -116,7 +122,7 @@ def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
     places = ["%C"]
     for _ in range(1, rows):
         places.append(f.at(places[-1], step))
-    with f.when(f.compare("ne", "%add", 0)):
+    with f.when(f.compare("ne", f.op("and i64 %add, 1"), 0)):
         for i in range(rows):
             for j in range(vectors):
                 old = f.load(vec, f.at(places[i], j * lanes * size), size)
