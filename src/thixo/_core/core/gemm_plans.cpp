@@ -10,6 +10,9 @@ namespace thixo {
 // Rows of B that are read at a time, of a large one; of one that the second-level cache holds: fewer updates of C.
 constexpr int64_t kStreamedRows = 32, kStreamedRowsNear = 64, kSecondBytes = 3 << 19;
 
+// Column panels from which it pays to turn rows of A first.
+constexpr int64_t kWideForPanels = 8;
+
 bool direct_fits(const Job& job, const GemmKernels& g) {
   if (g.source != g.compute || g.tiles.depth != 1 || job.b_n != 1 || job.c_n != 1) return false;
   if (job.a_k != 1 && job.a_row != 1) return false;
@@ -69,28 +72,40 @@ void direct_product(const Job& job, const GemmKernels& g) {
   const bool streams = b_bytes > kNearBytes && job.n > t.columns && job.k > at_a_time;
   const int64_t pass = streams ? at_a_time : std::max<int64_t>(job.k, 1);
   const Shares shares = share_out(job, t, 0, streams ? double(job.m) / double(t.rows) : 0);
-  auto tile = [&](int64_t k, RowPanel r, int64_t j) {
+  // Rows that meet many columns are turned first: a panel takes fewer instructions to read.
+  const int64_t widest = ceil_div(shares.column_panels, shares.across), tallest = ceil_div(shares.row_panels, shares.down);
+  const bool turns = job.a_k == 1 && job.a_row != 1 && t.depth == 1 && widest >= kWideForPanels;
+  const int64_t panel = turns ? pass * t.width * t.unit : 0;
+  auto tile = [&](int64_t k, RowPanel r, int64_t j, const char* turned) {
     const auto [row, rows] = r;
     const int64_t column = j * t.columns, columns = std::min(t.columns, job.n - column);
     char* to = job.c_at(row, column);
-    t.tile(std::min(pass, job.k - k), job.a_at(row, k), job.a_row, job.a_k, job.b_at(k, column), job.b_k, to, job.c_row,
-           rows, columns, k > 0);
+    t.tile(std::min(pass, job.k - k), turned ? turned : job.a_at(row, k), turned ? 1 : job.a_row, turned ? t.width : job.a_k,
+           job.b_at(k, column), job.b_k, to, job.c_row, rows, columns, k > 0);
     if (more && k + pass >= job.k) finish_part(job, g, to, job.c_row, row, rows, column, columns);
   };
   // With few k, C is what moves: from left to right, where its lines follow one another.
   const bool along_c = job.k < kFewK;
+  Buffer memory(size_t(shares.count() * tallest * panel));
   parallel_for(shares.count(), 1, [&](int64_t number, int64_t) {
     const Share s = shares.at(number);
-    if (along_c) {
-      for (int64_t i = s.top; i < s.bottom; ++i) {
+    char* const panels = turns ? memory.data + number * tallest * panel : nullptr;
+    auto panel_at = [&](int64_t i) -> char* { return turns ? panels + (i - s.top) * panel : nullptr; };
+    for (int64_t k = 0; k < std::max<int64_t>(job.k, 1); k += pass) {
+      for (int64_t i = s.top; turns && i < s.bottom; ++i) {
         const RowPanel r = shares.rows_of(i);
-        for (int64_t j = s.left; j < s.right; ++j) tile(0, r, j);
+        t.pack_a_across(job.a_at(r.row, k), job.a_row, panel_at(i), std::min(pass, job.k - k), r.rows);
       }
-      return;
+      if (along_c) {
+        for (int64_t i = s.top; i < s.bottom; ++i) {
+          const RowPanel r = shares.rows_of(i);
+          for (int64_t j = s.left; j < s.right; ++j) tile(k, r, j, panel_at(i));
+        }
+      } else {
+        for (int64_t j = s.left; j < s.right; ++j)
+          for (int64_t i = s.top; i < s.bottom; ++i) tile(k, shares.rows_of(i), j, panel_at(i));
+      }
     }
-    for (int64_t k = 0; k < std::max<int64_t>(job.k, 1); k += pass)
-      for (int64_t j = s.left; j < s.right; ++j)
-        for (int64_t i = s.top; i < s.bottom; ++i) tile(k, shares.rows_of(i), j);
   });
 }
 

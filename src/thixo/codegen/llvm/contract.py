@@ -74,9 +74,9 @@ def _broadcasting_rows(target: Target, rows: int, vectors: int) -> int:
     """How many rows' elements of a panel of A are not loaded into a register, but by the multiply-adds themselves.
 
     AVX-512 has these, and an instruction less for a row is what a tile needs where another thread of the core takes
-    slots. They load once for each vector: with half of the rows the ports for loads are still not full.
+    slots. They load once for each vector: with all of the rows the ports for loads would be what is short.
     """
-    return rows * 3 // 7 if target.vector_bytes == 64 and vectors == 2 else 0
+    return rows * 5 // 7 if target.vector_bytes == 64 and vectors == 2 else 0
 
 
 PARAMETERS = (
@@ -161,6 +161,7 @@ def _copying_entry(tile: Tile, target: Target) -> Function:
 
 def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kind: str) -> Function:
     by_rows, copies = kind == "rows", kind == "copying"
+    unroll = 1 if by_rows and target.vector_bytes < 64 else _UNROLL
     in_panel = copies or kind == "panel"
     name = f"gemm_{tile.dtype}_{kind}{'_masked' if masked else ''}_{rows}x{vectors}"
     parameters = (*PARAMETERS, _COPY) if copies else PARAMETERS
@@ -190,11 +191,14 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
         copy = f.variable("ptr", "%P", 8)
         later = f.variable("ptr", f.at("%B", f.mul(b_step, _ROWS_AHEAD)), 8)
     c_step = f.mul("%ldc", size)
-    c_rows = ["%C"]
-    for _ in range(1, rows):
-        c_rows.append(f.at(c_rows[-1], c_step))
-
+    last_c = f.at("%C", f.mul(c_step, rows - 1))
     next_c = f.variable("ptr", "%C", 8)
+
+    def rows_of_c(first: str) -> list[str]:
+        found = [first]
+        for _ in range(1, rows):
+            found.append(f.at(found[-1], c_step))
+        return found
 
     def fetch_c() -> None:
         """Rows of C, one for every few k: all at once, they would hold up A and B."""
@@ -202,8 +206,8 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
         for j in range(vectors):
             f.prefetch(f.at(row, j * tile.lanes * size), write=True)
         below = f.at(row, c_step)
-        last = f.compare("ult", below, c_rows[-1], "ptr")
-        f.store("ptr", f.choose(last, "ptr", below, c_rows[-1]), next_c)
+        last = f.compare("ult", below, last_c, "ptr")
+        f.store("ptr", f.choose(last, "ptr", below, last_c), next_c)
 
     def step(a_now: str, b_now: str, a_again: str) -> None:
         """One k: a row of B in registers, each element of A's column against it."""
@@ -236,6 +240,24 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
                 old = f.load(vec, sums[i][j])
                 f.store(vec, f.intrinsic("fma", vec, one, across[j], old), sums[i][j])
 
+    def after_last(*pointers: str) -> list[str]:
+        """The same pointers, which the compiler has only after the products so far.
+
+        It would move the loads of several steps together otherwise, and spill registers.
+        """
+        last = sums[-1]
+        kinds = ["ptr"] * len(pointers) + [vec] * vectors
+        values = [*pointers, *(f.load(vec, place) for place in last)]
+        results = ",".join(["=r"] * len(pointers) + ["=v"] * vectors)
+        same = ",".join(str(i) for i in range(len(values)))
+        given = ", ".join(f"{kind} {value}" for kind, value in zip(kinds, values, strict=True))
+        kind = f"{{{', '.join(kinds)}}}"
+        made = f.op(f'call {kind} asm "", "{results},{same}"({given})')
+        parts = [f.op(f"extractvalue {kind} {made}, {i}") for i in range(len(values))]
+        for place, value in zip(last, parts[len(pointers) :], strict=True):
+            f.store(vec, value, place)
+        return parts[: len(pointers)]
+
     def run(count: int) -> None:
         a_now, b_now = f.load("ptr", a), f.load("ptr", b)
         if (
@@ -243,7 +265,9 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
         ):  # so that it does not keep a pointer for each row either: there are not enough registers
             a_now = f.op(f'call ptr asm "", "=r,0"(ptr {a_now})')
         a_again = f.load("ptr", twin) if twin else ""
-        for _ in range(count):
+        for number in range(count):
+            if number and by_rows:
+                a_now, b_now = after_last(a_now, b_now)
             step(a_now, b_now, a_again)
             b_now = f.at(b_now, b_step)
             a_now = f.at(a_now, a_step)
@@ -254,24 +278,19 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
         f.store("ptr", a_now, a)
         f.store("ptr", b_now, b)
 
-    if by_rows:  # unrolled, the loads of several steps would be moved together and registers spilt
-        start = f.intrinsic("smax", "i64", f.sub("%K", 2 * rows * _UNROLL), "0")
-        with f.loop(0, start):
-            run(1)
-        with f.loop(start, "%K"):
-            fetch_c()
-            run(1)
-    else:
-        many = f.op(f"and i64 %K, {-_UNROLL}")
-        start = f.intrinsic("smax", "i64", f.sub(many, 2 * rows * _UNROLL), "0")
-        with f.loop(0, start, _UNROLL):
-            run(_UNROLL)
-        with f.loop(start, many, _UNROLL):
-            fetch_c()
-            run(_UNROLL)
+    many = f.op(f"and i64 %K, {-unroll}")
+    start = f.intrinsic("smax", "i64", f.sub(many, 2 * rows * _UNROLL), "0")
+    with f.loop(0, start, unroll):
+        run(unroll)
+    with f.loop(start, many, unroll):
+        fetch_c()
+        run(unroll)
+    if unroll > 1:
         with f.loop(many, "%K"):
             run(1)
 
+    # Only now, and hidden from the compiler, which would have all of them from the beginning.
+    c_rows = rows_of_c(f.op('call ptr asm "", "=r,0"(ptr %C)'))
     if masked and not target.masks:
         _store_partial(f, tile, sums, rows, vectors, c_rows)
         return f
