@@ -99,6 +99,20 @@ def test_firings_name_rule_and_line():
     assert "mul" not in report.after
 
 
+def test_what_counts_from_numbers_alone_is_a_constant():
+    graph = parse(
+        """
+        graph f(x: i64[4]) {
+          c: i64[4] = arange(4)
+          y: i64[4] = add(x, c)
+          return y
+        }"""
+    )
+    made = optimize(graph)
+    assert [n.op.full_name for n in made.graph.nodes] == ["add"]
+    same_results(graph, made.graph, tx.tensor([1, 2, 3, 4]))
+
+
 def test_constants_fold_but_not_captured_tensors():
     graph = parse(
         """

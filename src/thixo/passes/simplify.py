@@ -69,6 +69,10 @@ FOLDED_ELEMENTS = (
 )
 
 
+# Made of numbers alone, element by element; zeros and the like are cheaper made than read.
+_COUNTED = ("arange", "linspace", "eye")
+
+
 @graph_pass("fold")
 def fold_constants(graph: Graph, firings: list[Firing]) -> int:
     """Compute now what depends on constants alone. Captured tensors are no constants here: they may change."""
@@ -78,7 +82,7 @@ def fold_constants(graph: Graph, firings: list[Firing]) -> int:
         def replace(node: Node) -> Sequence[Value] | None:
             inputs = list(values_in(node.args))
             if (
-                not inputs
+                (not inputs and node.op.full_name not in _COUNTED)
                 or has_graphs(node)
                 or is_random(node)
                 or next(iter(sizes_in(node.args)), None)
@@ -87,7 +91,7 @@ def fold_constants(graph: Graph, firings: list[Firing]) -> int:
             if not all(isinstance(one.constants.get(v), np.ndarray) for v in inputs):
                 return None
             elements = [int(np.prod([int(n) for n in v.type.shape])) for v in node.outputs if not any(sizes_in(list(v.type.shape)))]  # fmt: skip
-            given = max(one.constants[v].size for v in inputs)
+            given = max((one.constants[v].size for v in inputs), default=0)
             if len(elements) < len(node.outputs) or sum(elements) > max(FOLDED_ELEMENTS, given):
                 return None
             tensors = {v: backend.input(one.constants[v], v) for v in inputs}

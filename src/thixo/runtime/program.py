@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from thixo import _core, progress
-from thixo.dtype import uint8
+from thixo.dtype import int64, uint8
 from thixo.errors import ShapeError, ThixoError
 from thixo.graph.constants import type_of
 from thixo.graph.control import is_random
@@ -200,11 +200,19 @@ class Binding(ControlFlow, Ending):
     def _donations(self, writes: bool) -> None:
         """New values that are made where the old ones are: nothing reads those later, and nothing can fail any more."""
         self.donated: dict[Value, Any] = {}
+        self.replaced: dict[Value, Any] = {}  # the same, if lines can be replaced there
         if not writes or self.plan is None:
             return
         for old, new in self.plan.schedule.donated.items():
             if self.tensors[old].is_contiguous():
                 self.donated[new] = self.tensors[old]
+        for old, new in self.plan.schedule.replaced.items():
+            if (
+                self.tensors[old].is_contiguous()
+                and self.tensors[old].numel()
+                and self.tensors[old].shape
+            ):
+                self.replaced[new] = self.tensors[old]
 
     def _begin(self) -> Sequence[Any]:
         self.machine.sizes = dict(self.sizes)
@@ -242,8 +250,29 @@ class Binding(ControlFlow, Ending):
             self.tensors[value] = seen
             self.root[value] = self.root[node.args[0]]
             return None
+        if node.op.full_name == "index_copy" and self._in_place(node, args):
+            return None
         self._made(node)
         return self._operator(node, args)
+
+    def _in_place(self, node: Node, args: list[Any]) -> bool:
+        """Lines of what the graph changes are replaced where they are."""
+        (value,) = node.outputs
+        _, axis, index, source = args
+        to = self.replaced.get(value)
+        if to is None or index.dtype is not int64 or len(index.shape) != 1 or not index.shape[0]:
+            return False
+        if len(source.shape) != len(to.shape):  # a number for the only line
+            return False
+        self.donated[value] = to
+        self._made(node)
+        saved = self._contiguous(source)
+        self.last[value] = self.position
+        self.scratch.append((saved, self.position, len(self.nodes)))  # until nothing can fail
+        self.program.replace_lines(
+            self.position, STEP_SECONDS, to, axis % len(to.shape), index, source, saved
+        )
+        return True
 
     def _meets_open_sizes(self, node: Node) -> bool:
         values = (*values_in(node.args), *node.outputs)

@@ -42,6 +42,7 @@ class Flow:
         self.before: list[set[int]] = []  # nodes that must run before
         self.reuse: list[list[tuple[int, list[int]]]] = []  # family made, families it may overwrite
         self.donations: dict[int, int] = {}  # family of a new value -> that of the old one
+        self.replacements: dict[int, int] = {}  # the same, of old values with lines replaced
         self.dynamic: set[Value] = set()
         self._sizes: dict[int, tuple[int, bool]] = {}  # by the identity of a type
         self._layouts: dict[Value, bool] = {}
@@ -252,15 +253,23 @@ class Flow:
         for value in graph.results():
             counts[value] = counts.get(value, 0) + 1
         results = {self.family[v] for v in graph.results() if v in self.family}
-        readers = self._readers(set(graph.mutations))
+        readers, seen_as = self._readers(set(graph.mutations))
+        # A reshape of what comes from outside may be a look at it.
+        results |= {self.family[seen_as[v]] for v in graph.results() if v in seen_as}
         last_failing = max((i for i, n in enumerate(self.nodes) if can_fail(n)), default=-1)
         taken = []
         for old, new in graph.mutations.items():
             maker = self._maker.get(new, -1)
-            if maker <= last_failing or counts[new] > 1 or old.type != new.type:
+            if maker < 0 or counts[new] > 1 or old.type != new.type:
                 continue
             there, here = self.family[old], self.family[new]
             if self.root[here] is not new or there in results or self.state[here] != RESULT:
+                continue
+            if self._replaces_lines(maker, old, readers[old]):
+                self.replacements[here] = there
+                self.before[maker].update(r for r in readers[old] if r != maker)
+                continue
+            if maker <= last_failing:
                 continue
             inplace = any(f == here and there in fit for f, fit in self.reuse[maker])
             if any(r > maker or (r == maker and not inplace) for r in readers[old]):
@@ -279,8 +288,18 @@ class Flow:
             for maker in taken:
                 self.before[maker].add(barrier)
 
-    def _readers(self, values: set[Value]) -> dict[Value, list[int]]:
-        """Who reads these values, also through views and through reshapes that may be views."""
+    def _replaces_lines(self, maker: int, old: Value, readers: list[int]) -> bool:
+        """Whether a node gives the old value with some lines replaced, and nobody reads the old one later or beside.
+
+        Such a write can be undone for little memory, so it need not wait for what can fail.
+        """
+        node = self.nodes[maker]
+        if node.op.full_name != "index_copy" or node.args[0] is not old:
+            return False
+        return readers.count(maker) == 1 and all(r <= maker for r in readers)
+
+    def _readers(self, values: set[Value]) -> tuple[dict[Value, list[int]], dict[Value, Value]]:
+        """Who reads these values, also through views and through reshapes that may be views; and whose views there are."""
         origin: dict[Value, Value] = {v: v for v in values}
         found: dict[Value, list[int]] = {v: [] for v in values}
         for number, node in enumerate(self.nodes):
@@ -288,10 +307,10 @@ class Flow:
                 if value in origin:
                     found[origin[value]].append(number)
             source = node.args[0] if node.args else None
-            may_be_view = node.op.kind == "view" or node.op.full_name == "reshape"
+            may_be_view = node.op.kind == "view" or node.op.full_name in ("reshape", "detach")
             if may_be_view and isinstance(source, Value) and source in origin:
                 origin.update(dict.fromkeys(node.outputs, origin[source]))
-        return found
+        return found, origin
 
 
 def can_fail(node: Node) -> bool:

@@ -146,6 +146,15 @@ class Schedule:
         flow = self._flow
         return {flow.root[old]: flow.root[new] for new, old in flow.donations.items()}
 
+    @cached_property
+    def replaced(self) -> dict[Value, Value]:
+        """Inputs and constants that change in some lines only, with the new value, which may be the old memory from the node
+        on that makes it. Whoever reads the old value comes before; what can fail may come after, and the lines are
+        put back then.
+        """
+        flow = self._flow
+        return {flow.root[old]: flow.root[new] for new, old in flow.replacements.items()}
+
     # ---- what it costs
 
     @cached_property

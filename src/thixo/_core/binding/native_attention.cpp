@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "../core/attention.h"
-#include "operator.h"
+#include "program.h"
 
 namespace thixo {
 
@@ -223,6 +223,63 @@ bool backward(const Operator&, PyObject* const* slots, Results& out) {
 }
 
 }  // namespace
+
+std::unique_ptr<Step> prepare_attention(const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results) {
+  const bool back = op.full_name == "nn.functional.attention_backward";
+  if (!back && op.full_name != "nn.functional.attention") return nullptr;
+  PyObject* const* from = slots + (back ? 1 : 0);  // query, key, value
+  PyObject* const* options = slots + (back ? 6 : 3);  // attn_mask, is_causal, scale
+  // Nothing is there to be copied yet: whatever would be converted or turned first is left to the operator.
+  const auto as_it_is = [](PyObject* o) {
+    const Tensor& t = *tensor_of(o);
+    const int last = t.ndim() - 1;
+    return (t.dtype == DType::F32 || t.dtype == DType::F64) && last >= 1 && (t.strides[last] == 1 || t.sizes[last] == 1);
+  };
+  for (int i = 0; i < 3; ++i)
+    if (!as_it_is(from[i])) return nullptr;
+  Call call;
+  if (!call.read(from[0], from[1], from[2], options[0], options[1], options[2], false)) return nullptr;
+  const Dims rows = call.shape(call.a.queries, call.a.value_size);
+  Dims lines = call.lead;
+  lines.push_back(call.a.queries);
+  auto step = std::make_unique<AttentionStep>();
+  step->attention = call.a;
+  const Kernels kernels = kernels_of(call.a.dtype);
+  if (!kernels.back) return nullptr;
+  step->rows = kernels.rows;
+  step->q = place_of(*call.q);
+  step->k = place_of(*call.k);
+  step->v = place_of(*call.v);
+  if (call.mask) step->mask = place_of(*call.mask);
+  if (!back) {
+    if (results.size() != 2 || !(results[0]->sizes == rows) || !(results[1]->sizes == lines)) return nullptr;
+    step->attention.y = matrices(*results[0], call.lead);
+    step->y = place_of(*results[0]);
+    step->logsumexp = place_of(*results[1]);
+    return step;
+  }
+  if (slots[4] == Py_None || slots[5] == Py_None || !as_it_is(slots[0]) || !as_it_is(slots[4]) || results.size() != 3) return nullptr;
+  const Tensor &g = *tensor_of(slots[0]), &y = *tensor_of(slots[4]), &logsumexp = *tensor_of(slots[5]);
+  if (!(g.sizes == rows) || !(y.sizes == rows) || !(logsumexp.sizes == lines) || g.dtype != call.given || y.dtype != call.given ||
+      logsumexp.dtype != call.given || !logsumexp.is_contiguous())
+    return nullptr;
+  const int64_t tall[] = {call.a.queries, call.a.keys, call.a.keys}, wide[] = {call.a.size, call.a.size, call.a.value_size};
+  for (size_t i = 0; i < 3; ++i)
+    if (!(results[i]->sizes == call.shape(tall[i], wide[i]))) return nullptr;
+  step->back = kernels.back;
+  step->attention.y = matrices(y, call.lead);
+  step->y = place_of(y);
+  step->logsumexp = place_of(logsumexp);
+  step->gradients.g = matrices(g, call.lead);
+  step->g = place_of(g);
+  Matrices* made[] = {&step->gradients.to_q, &step->gradients.to_k, &step->gradients.to_v};
+  Place* places[] = {&step->to_q, &step->to_k, &step->to_v};
+  for (size_t i = 0; i < 3; ++i) {
+    *made[i] = matrices(*results[i], call.lead);
+    *places[i] = place_of(*results[i]);
+  }
+  return step;
+}
 
 NativeCall find_native_attention(const std::string& name) {
   return name == "nn.functional.attention"            ? forward

@@ -302,6 +302,7 @@ PyMethodDef program_methods[] = {
     {"call_python", add_python, METH_VARARGS, nullptr},
     {"copy", add_copy, METH_VARARGS, nullptr},
     {"copy_lines", add_copy_lines, METH_VARARGS, nullptr},
+    {"replace_lines", add_replace_lines, METH_VARARGS, nullptr},
     {"kernel", add_kernel, METH_VARARGS, nullptr},
     {"call", add_call, METH_VARARGS, nullptr},
     {"switch", add_switch, METH_VARARGS, nullptr},

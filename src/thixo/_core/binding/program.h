@@ -36,6 +36,7 @@ std::unique_ptr<Step> prepare_rows(const Operator& op, PyObject* const* slots, c
 using IsFixed = std::function<bool(const Tensor&)>;  // whether a value never changes
 std::unique_ptr<Step> prepare_product(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed);
 std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed);
+std::unique_ptr<Step> prepare_attention(const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results);
 std::unique_ptr<Step> prepare_sum(const Operator& op, PyObject* const* slots, const Tensor& result);
 // A row kernel as thixo.runtime.rows.about describes it.
 std::unique_ptr<Step> prepare_row_kernel(PyObject* found, const Dims& sizes, const bool* reduced,
@@ -53,6 +54,7 @@ PyObject* add_operator(PyObject* self, PyObject* args);
 PyObject* add_python(PyObject* self, PyObject* args);
 PyObject* add_copy(PyObject* self, PyObject* args);
 PyObject* add_copy_lines(PyObject* self, PyObject* args);
+PyObject* add_replace_lines(PyObject* self, PyObject* args);
 PyObject* add_kernel(PyObject* self, PyObject* args);
 PyObject* add_call(PyObject* self, PyObject* args);
 PyObject* add_switch(PyObject* self, PyObject* args);

@@ -79,6 +79,7 @@ std::unique_ptr<Step> prepared(const ProgramObject& o, const Operator& op, PyObj
     if (std::unique_ptr<Step> step = prepare_convolution(op, slots, *results[0], is_fixed)) return step;
     if (std::unique_ptr<Step> step = prepare_sum(op, slots, *results[0])) return step;
   }
+  if (std::unique_ptr<Step> step = prepare_attention(op, slots, results)) return step;
   return op.native && op.full_name != "sum" ? nullptr : prepare_rows(op, slots, results);
 }
 
@@ -297,6 +298,27 @@ PyObject* add_copy_lines(PyObject* self, PyObject* args) {
     hold(o, from);
     hold(o, index);
     if (target->numel) add_step(o, std::make_unique<LinesStep>(*target, *source, axis, *places), node, seconds);
+    Py_RETURN_NONE;
+  });
+}
+
+// replace_lines(node, seconds, to, axis, index, source, saved): the lines that the index names, in place; undone if a later step fails
+PyObject* add_replace_lines(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node, axis;
+    double seconds;
+    PyObject *to, *index, *source, *saved;
+    if (!PyArg_ParseTuple(args, "idOiOOO", &node, &seconds, &to, &axis, &index, &source, &saved)) throw PythonError();
+    ProgramObject* o = program_of(self);
+    Tensor *target = value_of(to), *places = value_of(index), *from = value_of(source), *room = value_of(saved);
+    bool fits = axis >= 0 && axis < target->ndim() && places->dtype == DType::I64 && places->ndim() == 1;
+    Dims sizes = target->sizes;
+    if (fits) sizes[axis] = places->sizes[0];
+    for (const Tensor* t : {from, room}) fits = fits && t->dtype == target->dtype && t->sizes == sizes;
+    if (!fits)
+      raise(ErrorKind::Shape, "program: lines of axis " + std::to_string(axis) + " of " + describe(*target) + " from " + describe(*from));
+    for (PyObject* one : {to, index, source, saved}) hold(o, one);
+    if (from->numel) add_step(o, std::make_unique<ReplaceStep>(*target, axis, *places, *from, *room), node, seconds);
     Py_RETURN_NONE;
   });
 }

@@ -80,6 +80,7 @@ void Program::run_steps(size_t at, size_t end) {
     }
   } catch (...) {
     if (!failure.program) failure = {this, steps[at]->node};
+    while (at-- > 0) steps[at]->undo();
     throw;
   }
 }

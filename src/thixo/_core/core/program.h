@@ -30,6 +30,7 @@ struct Step {
   Step& operator=(const Step&) = delete;
   virtual ~Step() = default;
   virtual void run() = 0;
+  virtual void undo() {}  // what it wrote of the caller's memory; called after it ran, if a later step has failed
 };
 
 // What the host program does around native work: gives up its lock, looks whether the user wants to stop.

@@ -83,6 +83,66 @@ void LinesStep::run() {
   }
 }
 
+ReplaceStep::ReplaceStep(const Tensor& to, int axis, const Tensor& index, const Tensor& source, const Tensor& saved)
+    : to_(place_of(to)), index_(place_of(index)), source_(place_of(source)), saved_(place_of(saved)), dtype_(to.dtype), axis_(axis) {
+  const int64_t item = item_size(dtype_);
+  for (int d = 0; d < to.ndim(); ++d) {
+    if (d == axis) continue;
+    sizes_.push_back(to.sizes[d]);
+    to_strides_.push_back(to.strides[d] * item);
+    source_strides_.push_back(source.strides[d] * item);
+    saved_strides_.push_back(saved.strides[d] * item);
+  }
+  size_ = to.sizes[axis];
+  to_line_ = to.strides[axis] * item;
+  source_line_ = source.strides[axis] * item;
+  saved_line_ = saved.strides[axis] * item;
+  lines_.resize(size_t(index.sizes[0]));
+  stride_ = index.strides[0];
+}
+
+void ReplaceStep::copy_line(const Place& to, const Dims& to_strides, int64_t to_offset, const Place& from,
+                            const Dims& from_strides, int64_t from_offset) const {
+  copy({to.at() + to_offset, dtype_, sizes_.size(), sizes_.data(), to_strides.data()},
+       {from.at() + from_offset, dtype_, sizes_.size(), sizes_.data(), from_strides.data()});
+}
+
+void ReplaceStep::run() {
+  const auto* index = reinterpret_cast<const int64_t*>(index_.at());
+  const auto count = static_cast<int64_t>(lines_.size());
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t line = lines_[size_t(i)] = index[i * stride_];
+    if (line < 0 || line >= size_)
+      fail(ErrorKind::Index, "index_copy: index " + std::to_string(line) + " is out of range for axis " + std::to_string(axis_) +
+                                 " with size " + std::to_string(size_));
+  }
+  // All of them before the first is written: one may be named twice.
+  for (int64_t i = 0; i < count; ++i)
+    copy_line(saved_, saved_strides_, i * saved_line_, to_, to_strides_, lines_[size_t(i)] * to_line_);
+  for (int64_t i = 0; i < count; ++i)
+    copy_line(to_, to_strides_, lines_[size_t(i)] * to_line_, source_, source_strides_, i * source_line_);
+}
+
+void ReplaceStep::undo() {
+  for (size_t i = 0; i < lines_.size(); ++i)
+    copy_line(to_, to_strides_, lines_[i] * to_line_, saved_, saved_strides_, int64_t(i) * saved_line_);
+}
+
+void AttentionStep::run() {
+  attention.q.data = q.at();
+  attention.k.data = k.at();
+  attention.v.data = v.at();
+  attention.y.data = y.at();
+  attention.logsumexp = logsumexp.at();
+  if (mask.storage) attention.mask = mask.at();
+  if (!back) return attention_forward(attention, rows);
+  gradients.g.data = g.at();
+  gradients.to_q.data = to_q.at();
+  gradients.to_k.data = to_k.at();
+  gradients.to_v.data = to_v.at();
+  attention_backward(attention, gradients, back);
+}
+
 RowsStep::RowsStep(const RowKernel& given, const Dims& sizes, const bool* reduced, const std::vector<KernelOperand>& operands)
     : kernel(given) {
   std::vector<RowOperand> seen;

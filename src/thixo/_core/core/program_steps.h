@@ -1,5 +1,6 @@
 // The steps of programs that need no Python: kernels over planned memory, copies, products, control flow.
 #pragma once
+#include "attention.h"
 #include "conv.h"
 #include "gemm.h"
 #include "kernels.h"
@@ -28,6 +29,24 @@ struct LinesStep final : Step {
   DType dtype_;
   Dims sizes_, to_strides_, from_strides_;              // of a line; in bytes
   int64_t size_, to_line_, from_line_, count_, stride_;  // of the axis; of the index
+};
+
+// Lines of one axis that an index names get new values, in place; `saved` has room for what was there, should a later step
+// of the same run fail.
+struct ReplaceStep final : Step {
+  ReplaceStep(const Tensor& to, int axis, const Tensor& index, const Tensor& source, const Tensor& saved);
+  void run() override;
+  void undo() override;
+
+ private:
+  Place to_, index_, source_, saved_;
+  DType dtype_;
+  int axis_;
+  Dims sizes_, to_strides_, source_strides_, saved_strides_;                  // of a line; in bytes
+  int64_t size_, to_line_, source_line_, saved_line_, stride_;                // of the axis; of the index
+  std::vector<int64_t> lines_;  // of this run: the index may be gone when it is undone
+  void copy_line(const Place& to, const Dims& to_strides, int64_t to_offset, const Place& from, const Dims& from_strides,
+                 int64_t from_offset) const;
 };
 
 // ---- kernels
@@ -98,6 +117,16 @@ struct ConvolutionStep final : Step {
   Place x, w, bias, y;
   bool fixed = false;  // the weight never changes: it is packed by the first run
   std::shared_ptr<const PackedWeight> packed;
+  void run() override;
+};
+
+// The way there, or with `back` the gradient.
+struct AttentionStep final : Step {
+  Attention attention;
+  AttentionGradients gradients;
+  AttentionRows rows;
+  Loop back = nullptr;
+  Place q, k, v, mask, y, logsumexp, g, to_q, to_k, to_v;
   void run() override;
 };
 
