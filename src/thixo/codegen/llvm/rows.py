@@ -80,7 +80,10 @@ class Along:
             return 2 if walk.cost <= 12 else 1
         if self.widens(walk) and walk.cost <= 6:
             return 8
-        return 4 if walk.cost <= 12 and len(walk.reduces) <= 2 else 2
+        most = (
+            20 if self.target.registers >= 32 else 12
+        )  # four exponentials fit into so many registers
+        return 4 if walk.cost <= most and len(walk.reduces) <= 2 else 2
 
     def widens(self, walk: Walk) -> bool:
         """Whether all is added up in double precision that comes from narrower operands."""

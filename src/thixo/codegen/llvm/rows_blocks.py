@@ -39,8 +39,8 @@ def _used(plan: Stages, walk: Walk) -> list[int]:
 def gains(kernel: Kernel, target: Target) -> bool:
     """Whether there is much to compute for each row, of a kind that lanes can do."""
     plan, body = prepare(kernel), kernel.body
-    if lanes_of(plan, target) == 1 or len(plan.kept) > len(plan.places):
-        return False
+    if lanes_of(plan, target) == 1 or plan.kept:
+        return False  # what a row keeps is nearest while it is walked alone
     ones = [body[v] for v in _uniform(plan)]
     if any(one.op in ("div", "rem") and not is_float(one.type) for one in ones):
         return False  # a lane without a row would divide by anything

@@ -73,17 +73,22 @@ def _is_varying(kernel: Kernel, one: Instruction, varying: list[bool]) -> bool:
     return one.op != "reduce" and any(varying[a] for a in one.arguments)
 
 
-def _cones(kernel: Kernel, varying: list[bool]) -> list[int]:
-    """How many instructions it takes to compute each varying value from memory."""
-    costs = []
-    sets: list[frozenset[int]] = []
-    for i, one in enumerate(kernel.body):
+def _worth_keeping(kernel: Kernel, varying: list[bool], level: list[int]) -> set[int]:
+    """Values that take long to compute from memory and from such values of walks before theirs, which are kept too."""
+    body = kernel.body
+    worth: set[int] = set()
+    cones: list[frozenset[int]] = []  # what computes a value anew on a later walk
+    for i, one in enumerate(body):
         if not varying[i] or one.op in ("load", "index"):
-            sets.append(frozenset())
-        else:
-            sets.append(frozenset({i}).union(*(sets[a] for a in one.arguments)))
-        costs.append(sum(_SLOW.get(kernel.body[v].op, 1) for v in sets[-1]))
-    return costs
+            cones.append(frozenset())
+            continue
+        there = (
+            frozenset() if a in worth and level[a] < level[i] else cones[a] for a in one.arguments
+        )
+        cones.append(frozenset({i}).union(*there))
+        if sum(_SLOW.get(body[v].op, 1) for v in cones[-1]) >= COSTLY:
+            worth.add(i)
+    return worth
 
 
 def stages(kernel: Kernel) -> Stages:
@@ -99,7 +104,6 @@ def stages(kernel: Kernel) -> Stages:
     stores = [i for i, one in enumerate(body) if one.op == "store"]
     for i in stores:
         level[i] = max(level[j] for j in stores if body[j].attribute[0] == body[i].attribute[0])
-    costs = _cones(kernel, varying)
     last = max([level[i] for i in range(len(body)) if varying[i]] +
                [level[i] - 1 for i in range(len(body)) if body[i].op == "reduce"], default=-1)  # fmt: skip
     walks = [Walk() for _ in range(last + 1)]
@@ -112,6 +116,7 @@ def stages(kernel: Kernel) -> Stages:
             walks[level[i]].stores.append(i)
             roots[level[i]].add(one.arguments[0])
     kept: list[int] = []
+    worth = _worth_keeping(kernel, varying, level)
     for n in reversed(range(len(walks))):
         seen: set[int] = set()
         pending = [v for v in roots[n] if varying[v]]
@@ -120,7 +125,7 @@ def stages(kernel: Kernel) -> Stages:
             if v in seen:
                 continue
             seen.add(v)
-            if level[v] < n and costs[v] >= COSTLY and body[v].op != "load":
+            if level[v] < n and v in worth:
                 walks[n].fetched.append(v)
                 if v not in kept:
                     kept.append(v)
