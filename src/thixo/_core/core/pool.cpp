@@ -113,33 +113,58 @@ void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices) {
 
 namespace {
 
+// Adds values to the places of one plane, or of two side by side: what comes to one place has to wait for what came before,
+// and memory brings two streams of each kind sooner than one. False if a place is beyond the plane.
+template <class S, class T>
+bool add_values(T* plane, int64_t size, const S* values, const int64_t* places, int64_t count) {
+  bool fine = true;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t at = uint64_t(places[i]);
+    if (at < uint64_t(size)) [[likely]] plane[at] += T(values[i]);
+    else fine = false;
+  }
+  return fine;
+}
+template <class S, class T>
+bool add_to_two(T* planes, int64_t size, const S* values, const int64_t* places, int64_t count) {
+  bool fine = true;
+  T* other = planes + size;
+  for (int64_t i = 0; i < count; ++i) {
+    const uint64_t at = uint64_t(places[i]), there = uint64_t(places[count + i]);
+    if (at < uint64_t(size) && there < uint64_t(size)) [[likely]] {
+      planes[at] += T(values[i]);
+      other[there] += T(values[count + i]);
+    } else {
+      fine = false;
+    }
+  }
+  return fine;
+}
+
 template <class S, class T>
 bool add_planes(int64_t planes, int64_t count, int64_t size, const S* from, const int64_t* indices, S* to) {
   const double work = double(planes) * double(count + size);
   const int64_t threads = work >= 1e5 && !in_parallel_loop() ? get_num_threads() : 1;
   std::atomic<bool> inside{true};
   parallel_for(planes, threads == 1 ? planes : std::max<int64_t>(1, planes / (8 * threads)), [&](int64_t first, int64_t last) {
-    std::vector<T> sums(std::is_same_v<S, T> ? 0 : size_t(size));
-    for (int64_t p = first; p < last; ++p) {
+    std::vector<T> sums(std::is_same_v<S, T> ? 0 : size_t(2 * size));
+    for (int64_t p = first; p < last;) {
+      const int64_t some = std::min<int64_t>(2, last - p);
       T* plane;
       if constexpr (std::is_same_v<S, T>) {
         plane = to + p * size;
-        std::memset(plane, 0, size_t(size) * sizeof(S));
+        std::memset(plane, 0, size_t(some * size) * sizeof(S));
       } else {
         plane = sums.data();
         std::fill(sums.begin(), sums.end(), T(0));
       }
       const S* values = from + p * count;
       const int64_t* places = indices + p * count;
-      bool fine = true;
-      for (int64_t i = 0; i < count; ++i) {
-        const uint64_t at = uint64_t(places[i]);
-        if (at < uint64_t(size)) [[likely]] plane[at] += T(values[i]);
-        else fine = false;
-      }
+      const bool fine = some == 2 ? add_to_two<S, T>(plane, size, values, places, count) : add_values<S, T>(plane, size, values, places, count);
       if (!fine) inside.store(false, std::memory_order_relaxed);
       if constexpr (!std::is_same_v<S, T>)
-        for (int64_t i = 0; i < size; ++i) to[p * size + i] = S(plane[i]);
+        for (int64_t i = 0; i < some * size; ++i) to[p * size + i] = S(plane[i]);
+      p += some;
     }
   });
   return inside.load();
