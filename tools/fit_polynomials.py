@@ -177,6 +177,56 @@ def ndtr_fit(shift: float, high: float, degree: dict[str, int]) -> Fit:
     return tail_fit("exp(x^2 / 2) ndtr(-x)", scaled, shift, high, degree)
 
 
+def inverse_fit(high: float, degree: dict[str, int]) -> Fit:
+    def ratio(v: Any) -> Any:
+        x = mp.sqrt(-mp.expm1(-(v + mp.mpf(high) / 2)))
+        return mp.erfinv(x) / x
+
+    return Fit(
+        f"erfinv(x) = x q(w - {high / 2}), w = -log(1 - x^2), 0 <= w <= {high}",
+        ratio, lambda v: 1 / ratio(v), number("1e-30") - mp.mpf(high) / 2, mp.mpf(high) / 2, degree,
+    )  # fmt: skip
+
+
+def inverse_tail_fit(low: float, middle: float, high: float, degree: dict[str, int]) -> Fit:
+    def ratio(v: Any) -> Any:
+        x = mp.sqrt(-mp.expm1(-((v + middle) ** 2)))
+        return mp.erfinv(x) / x
+
+    return Fit(
+        f"erfinv(x) = x q(s - {middle}), s = sqrt(-log(1 - x^2)), {low} <= s^2, s <= {high}",
+        ratio, lambda v: 1 / ratio(v), mp.sqrt(mp.mpf(low)) * mp.mpf("0.9999") - middle, mp.mpf(high) - middle, degree,
+    )  # fmt: skip
+
+
+GAMMA_MIDDLE = mp.mpf("0.625")
+
+
+def gamma_fit(degree: dict[str, int]) -> Fit:
+    def smooth(u: Any) -> Any:
+        a = u + GAMMA_MIDDLE
+        return mp.loggamma(a + 1) / (a * (a - 1))
+
+    return Fit(
+        "lgamma(1 + a) = a (a - 1) q(a - 0.625), -0.125 <= a <= 1.375",
+        smooth, lambda u: 1 / smooth(u), mp.mpf("-0.75001"), mp.mpf("0.75001"), degree,
+    )  # fmt: skip
+
+
+def stirling_fit(degree: dict[str, int]) -> Fit:
+    def rest(z: Any) -> Any:
+        x = 1 / mp.sqrt(z)
+        mp.mp.dps = 80  # what is left is small beside the others
+        found = (mp.loggamma(x) - (x - mp.mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2) * x
+        mp.mp.dps = 50
+        return found
+
+    return Fit(
+        "lgamma(x) = (x - 1/2) log(x) - x + log(2 pi) / 2 + q(1 / x^2) / x, 8.5 <= x",
+        rest, lambda z: mp.sqrt(z) / mp.loggamma(1 / mp.sqrt(z)), number("1e-12"), 1 / mp.mpf("8.5") ** 2, degree,
+    )  # fmt: skip
+
+
 FITS: dict[str, Fit] = {
     "EXP": Fit("exp(r) = 1 + r + r^2 q(r), |r| <= log(2)/2",
                lambda r: (mp.exp(r) - 1 - r) / r**2, lambda r: r**2 / mp.exp(r), -HALF, HALF, {"f32": 4, "f64": 9}),
@@ -219,6 +269,15 @@ FITS: dict[str, Fit] = {
     "ERFC": erfc_fit(2.0, 10.25, {"f32": 10}),
     "ERFC_WIDE": erfc_fit(3.0, 27.5, {"f64": 23}),
     "NDTR_WIDE": ndtr_fit(4.0, 38.9, {"f64": 23}),
+    "ERFINV": inverse_fit(5.0, {"f32": 10}),
+    "ERFINV_WIDE": inverse_fit(6.25, {"f64": 24}),
+    "ERFINV_TAIL": inverse_tail_fit(5.0, 3.125, 4.0, {"f32": 9}),
+    "ERFINV_TAIL_WIDE": inverse_tail_fit(6.25, 3.25, 4.01, {"f64": 20}),
+    "ERFINV_END_WIDE": inverse_tail_fit(16.0, 5.0, 6.07, {"f64": 18}),
+    "LGAMMA": gamma_fit({"f64": 26}),
+    "LGAMMA_SHORT": gamma_fit({"f64": 11}),
+    "STIRLING": stirling_fit({"f64": 4}),
+    "STIRLING_SHORT": stirling_fit({"f64": 1}),
     "POWER_LOG2": Fit("log2(1 + f) = f q(f), for powers of float32",
                       lambda f: mp.log1p(f) / LN2 / f, lambda f: abs(f * LN2 / mp.log1p(f)), BELOW, ABOVE, {"f64": 13}),
     "POWER_EXP2": Fit("2^r = q(r), |r| <= 1/2, for powers of float32",

@@ -9,7 +9,7 @@ from math_kernels import math_kernel
 
 from thixo.codegen.builder import Builder
 from thixo.codegen.expand import expand
-from thixo.codegen.instructions import FUNCTIONS
+from thixo.codegen.instructions import FUNCTIONS, SPECIAL
 from thixo.codegen.interpret import interpret
 from thixo.codegen.kernel import Kernel, Operand
 from thixo.codegen.math.integers import integer_power
@@ -48,7 +48,7 @@ def exact(name, x):
     x = mp.mpf(float(x))
     domain = {
         "log": x > 0, "log2": x > 0, "log10": x > 0, "log1p": x > -1, "asin": abs(x) <= 1, "acos": abs(x) <= 1,
-        "acosh": x >= 1, "atanh": abs(x) < 1,
+        "acosh": x >= 1, "atanh": abs(x) < 1, "erfinv": abs(x) < 1, "lgamma": x > 0 or x != mp.floor(x),
     }  # fmt: skip
     if not domain.get(name, True):
         return None
@@ -63,6 +63,8 @@ def exact(name, x):
             return mp.power(2, x)
         if name == "ndtr":
             return mp.erfc(-x / mp.sqrt(2)) / 2
+        if name == "lgamma":
+            return mp.re(mp.loggamma(x))
         if name in ("log2", "log10"):
             return mp.log(x) / mp.log(int(name[3:]))
         return +getattr(mp, name)(x)
@@ -87,8 +89,42 @@ def test_within_its_bound_of_the_exact_value(name, type):
         value = exact(name, x)
         if value is None:
             assert np.isnan(got) or np.isinf(got), (x, got)
+        elif name == "lgamma" and type == "f64" and x < 0:
+            # Its zeros lie where two large numbers cancel: those set the measure.
+            scale = max(abs(value), exact(name, -x), 1)
+            assert abs(float(got) - value) <= BOUND * np.spacing(float(scale)), (x, got)
         else:
             assert distance(value, got, type) <= BOUND, (x, got)
+
+
+@pytest.mark.parametrize("type", FLOAT)
+def test_lgamma_near_its_zeros_and_between_its_ways(type):
+    info = np.finfo(FLOAT[type])
+    near = np.ldexp(np.linspace(-1, 1, 11), -np.arange(1, info.nmant, 4)[:, None]).ravel()
+    xs = [
+        1 + near,
+        2 + near,
+        np.linspace(0.05, 9, 97),
+        8.5 + near,
+        0.875 + near / 8,
+        [2.375, 3.375, 7.375],
+    ]
+    xs = np.concatenate(xs).astype(FLOAT[type])
+    for x, got in zip(xs, run("lgamma", type, xs), strict=True):
+        value = exact("lgamma", x)
+        assert got == 0 if value == 0 else distance(value, got, type) <= BOUND, (x, got)
+    if type == "f32":  # next to the zeros between whole numbers, too
+        xs = np.array([-2.4570248, -2.7476826, -3.1435809, -3.9552942, -9.0000028], np.float32)
+        for x, got in zip(xs, run("lgamma", type, xs), strict=True):
+            assert distance(exact("lgamma", x), got, type) <= BOUND, (x, got)
+
+
+@pytest.mark.parametrize("type", FLOAT)
+def test_erfinv_up_to_the_last_number_below_one(type):
+    steps = 2.0 ** -np.arange(1, np.finfo(FLOAT[type]).nmant + 2)
+    xs = np.concatenate([1 - steps, steps - 1, 1 - 0.75 * steps[:-1]]).astype(FLOAT[type])
+    for x, got in zip(xs, run("erfinv", type, xs), strict=True):
+        assert distance(exact("erfinv", x), got, type) <= BOUND, (x, got)
 
 
 NUMPY = {
@@ -101,7 +137,7 @@ NUMPY = {
 }
 
 
-@pytest.mark.parametrize("name", [n for n in ONE if n not in ("erf", "erfc", "ndtr")])
+@pytest.mark.parametrize("name", [n for n in ONE if n not in SPECIAL])
 def test_float32_everywhere_as_float64_has_it(name):
     xs = np.arange(-(2**31), 2**31, 44449, dtype=np.int64).astype(np.int32).view(np.float32)
     with np.errstate(all="ignore"):
@@ -116,7 +152,7 @@ def test_float32_everywhere_as_float64_has_it(name):
 
 
 # argument and result; the sign of zero counts
-SPECIAL = {
+ENDS = {
     "exp": {0.0: 1, -INF: 0.0, INF: INF, 1000: INF, -1000: 0.0},
     "exp2": {0.0: 1, -INF: 0.0, INF: INF, 3: 8, -2: 0.25, 2000: INF, -2000: 0.0},
     "expm1": {0.0: 0.0, -INF: -1, INF: INF, -100: -1},
@@ -139,6 +175,8 @@ SPECIAL = {
     "erf": {0.0: 0.0, INF: 1, -INF: -1},
     "erfc": {0.0: 1, INF: 0.0, -INF: 2},
     "ndtr": {0.0: 0.5, INF: 1, -INF: 0.0},
+    "erfinv": {0.0: 0.0, 1: INF, -1: -INF, 1.5: NAN, -2: NAN, INF: NAN, -INF: NAN},
+    "lgamma": {0.0: INF, 1: 0.0, 2: 0.0, -1: INF, -2: INF, -1e30: INF, INF: INF, -INF: INF},
 }  # fmt: skip
 
 
@@ -146,7 +184,7 @@ SPECIAL = {
 @pytest.mark.parametrize("name", ONE)
 def test_special_values(name, type):
     # 0.0 and -0.0 are one key, so the odd functions are asked again for both
-    pairs = [*SPECIAL[name].items(), (NAN, NAN)]
+    pairs = [*ENDS[name].items(), (NAN, NAN)]
     if name in (
         "expm1",
         "log1p",
@@ -159,6 +197,7 @@ def test_special_values(name, type):
         "asinh",
         "atanh",
         "erf",
+        "erfinv",
     ):
         pairs = [p for p in pairs if p[0] != 0] + [(0.0, 0.0), (-0.0, -0.0)]
     got = run(name, type, [x for x, _ in pairs])

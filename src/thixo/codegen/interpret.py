@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from thixo.codegen.instructions import FUNCTIONS, is_float
+from thixo.codegen.instructions import FUNCTIONS, SPECIAL, is_float
 from thixo.codegen.kernel import Kernel
 from thixo.errors import InternalError
 
@@ -245,7 +245,7 @@ def _cast(a: Array, dtype: Any) -> Array:
 _FUNCTIONS: dict[str, Any] = {
     name: getattr(np, {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "asinh": "arcsinh",
                        "acosh": "arccosh", "atanh": "arctanh", "atan2": "arctan2", "pow": "power"}.get(name, name))
-    for name in FUNCTIONS if name not in ("erf", "erfc", "ndtr")
+    for name in FUNCTIONS if name not in SPECIAL
 }  # fmt: skip
 
 
@@ -258,4 +258,4 @@ def _special(name: str) -> Any:
     return call
 
 
-_FUNCTIONS |= {name: _special(name) for name in ("erf", "erfc", "ndtr")}
+_FUNCTIONS |= {name: _special(name) for name in SPECIAL}

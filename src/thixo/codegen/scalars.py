@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from thixo.codegen.builder import Builder, NotLowered, Value
-from thixo.codegen.instructions import BITS, is_float, is_integer, is_signed, width
+from thixo.codegen.instructions import BITS, SPECIAL, is_float, is_integer, is_signed, width
 from thixo.codegen.math.integers import integer_power
 
 DIVISION_BY_ZERO = 0  # a bit of the status word
@@ -381,7 +381,7 @@ class KernelScalars:
         return self.b.function("pow", x, y) if is_float(x.type) else integer_power(self.b, x, y)
 
     def special(self, name: str, x: Scalar, y: Scalar | None = None) -> Value:
-        if name not in ("erf", "erfc", "ndtr") or y is not None:
+        if name not in SPECIAL or y is not None:
             raise NotLowered(f"the special function {name}")
         return self.b.function(name, _real(x, name))
 

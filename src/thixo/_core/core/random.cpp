@@ -195,12 +195,18 @@ int64_t fill_integers(const Philox& generator, DType dtype, void* data, int64_t 
 
 int64_t fill_permutation(const Philox& generator, int64_t* data, int64_t n) {
   for (int64_t i = 0; i < n; ++i) data[i] = i;
-  PhiloxBlock block{};
-  for (int64_t i = n - 1; i > 0; --i) {
-    const int64_t draw = n - 1 - i;
-    if (draw % 2 == 0) block = philox_block(generator, static_cast<uint64_t>(draw / 2));
-    const uint64_t j = scale(join(block.data() + draw % 2 * 2), static_cast<uint64_t>(i + 1));
-    std::swap(data[i], data[j]);
+  const RandomLoops& loops = random_loops();
+  constexpr int64_t kDraws = kWords / 2, kSoon = 16;
+  alignas(64) uint32_t words[kWords];
+  uint64_t places[kDraws];
+  for (int64_t first = 0; first < n - 1; first += kDraws) {
+    const int64_t count = std::min(kDraws, n - 1 - first);
+    loops.words(generator, static_cast<uint64_t>(first / 2), words, (2 * count + 4 * kPhiloxBatch - 1) / (4 * kPhiloxBatch));
+    for (int64_t k = 0; k < count; ++k) places[k] = scale(join(words + 2 * k), static_cast<uint64_t>(n - first - k));
+    for (int64_t k = 0; k < count; ++k) {
+      if (k + kSoon < count) __builtin_prefetch(data + places[k + kSoon], 1);
+      std::swap(data[n - 1 - first - k], data[places[k]]);
+    }
   }
   return used(n);
 }

@@ -160,8 +160,26 @@ class Lanes:
                 made.append(self.run(step, [body[a].type for a in step.arguments], values))
         return result
 
+    def _halves(self, op: str, name: str, values: Sequence[str]) -> str:
+        f, half = self.f, Lanes(self.f, self.count // 2, self.target)
+        whole, part = self.type(name), half.type(name)
+        made = []
+        for first in (0, half.count):
+            chosen = ", ".join(f"i32 {first + i}" for i in range(half.count))
+            some = [
+                f.op(f"shufflevector {whole} {v}, {whole} poison, <{half.count} x i32> <{chosen}>")
+                for v in values
+            ]
+            made.append(half._binary(op, name, some))
+        order = f.lane_numbers("i32", self.count)
+        return f.op(
+            f"shufflevector {part} {made[0]}, {part} {made[1]}, <{self.count} x i32> {order}"
+        )
+
     def _binary(self, op: str, name: str, values: Sequence[str]) -> str:
         bits = self.count * width(name)
+        if self.target.scales and bits == 1024:  # two vectors
+            return self._halves(op, name, values)
         if not self.target.scales or self.count == 1 or bits not in (128, 256, 512):
             return self._inline(written(op, name), values)
         f, type = self.f, self.type(name)

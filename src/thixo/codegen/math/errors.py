@@ -1,4 +1,4 @@
-"""erf, erfc and ndtr."""
+"""erf, erfc, ndtr and erfinv."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from thixo.codegen.builder import Builder, Value
 from thixo.codegen.math.coefficients import LN2_SHORT, LOG2_E, TABLES
 from thixo.codegen.math.exponentials import exp_pieces, remainder, small_expm1, whole_powers
 from thixo.codegen.math.formats import (
+    INF,
+    NAN,
     alone,
     at_most,
     format_of,
@@ -16,6 +18,7 @@ from thixo.codegen.math.formats import (
     sign_of,
     with_sign,
 )
+from thixo.codegen.math.logarithms import natural, split
 from thixo.codegen.math.normal_cells import NDTR_CELLS, NDTR_NEAR
 
 ROOT_2 = math.sqrt(2)
@@ -30,6 +33,10 @@ ERF = {"f32": "ERF", "f64": "ERF_WIDE"}
 # tail falls.
 ERFC = {"f32": ("ERFC", 2.0, 1.13), "f64": ("ERFC_WIDE", 3.0, 1.13)}
 NDTR = {"f64": ("NDTR_WIDE", 4.0, 0.8)}
+# How far the first fit of erfinv goes in w = -log(1 - x^2), with its table; those of sqrt(w) beyond, with their middles.
+ERFINV = {"f32": (5.0, "ERFINV"), "f64": (6.25, "ERFINV_WIDE")}
+ERFINV_TAIL = {"f32": (3.125, "ERFINV_TAIL"), "f64": (3.25, "ERFINV_TAIL_WIDE")}
+ERFINV_END = (16.0, 5.0, "ERFINV_END_WIDE")
 
 
 def erf(b: Builder, x: Value) -> Value:
@@ -66,6 +73,30 @@ def ndtr(b: Builder, x: Value) -> Value:
     y = _tail(b, size, square, b.fma(size, half, -square), *NDTR[x.type])
     y = b.select(size == 0.0, b.constant(0.5, x.type), y)
     return b.select(x > 0.0, 1.0 - y, y)
+
+
+def erfinv(b: Builder, x: Value) -> Value:
+    """X times a polynomial in w = -log(1 - x^2); of its root near -1 and 1, where the root is nearly the result."""
+    limit, table = ERFINV[x.type]
+    rest = b.fma(-x, x, 1.0)
+    w = -natural(b, *split(b, rest))
+    usual = x * polynomial(b, w - limit / 2, TABLES[table][x.type])
+    far = ~(rest > math.exp(-limit))
+    return rarely(b, far, alone(x.type, _inverse_tail), usual, x)
+
+
+def _inverse_tail(b: Builder, x: Value) -> Value:
+    """Erfinv where |x| is near 1, and what it is from there on."""
+    size = abs(x)
+    w = -natural(b, *split(b, b.fma(-size, size, 1.0)))
+    root = b.emit("sqrt", w)
+    middle, table = ERFINV_TAIL[x.type]
+    q = polynomial(b, root - middle, TABLES[table][x.type])
+    if x.type == "f64":
+        limit, middle, table = ERFINV_END
+        q = b.select(w > limit, polynomial(b, root - middle, TABLES[table][x.type]), q)
+    end = b.select(size == 1.0, b.constant(INF, x.type), b.constant(NAN, x.type))
+    return with_sign(b, b.select(size < 1.0, size * q, end), sign_of(b, x))
 
 
 def _near_tail(b: Builder, size: Value) -> Value:
