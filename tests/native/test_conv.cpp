@@ -75,7 +75,20 @@ Convolution make(int64_t batch, int64_t groups, int64_t inner, int64_t outer, in
   return c;
 }
 
-void test_convolution(const Convolution& c) {
+// The same numbers with channels side by side, or back from there.
+std::vector<float> turned(const std::vector<float>& from, int64_t batch, int64_t channels, int64_t places, bool back) {
+  std::vector<float> made(from.size());
+  for (int64_t n = 0; n < batch; ++n)
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t p = 0; p < places; ++p) {
+        const size_t plane = size_t((n * channels + c) * places + p), last = size_t((n * places + p) * channels + c);
+        made[back ? plane : last] = from[back ? last : plane];
+      }
+  return made;
+}
+
+void test_convolution(const Convolution& planes) {
+  Convolution c = planes;
   const int64_t nx = c.batch * c.groups * c.inner * c.in_size(), nw = c.groups * c.outer * c.inner * c.taps(),
                 ny = c.batch * c.groups * c.outer * c.out_size();
   const std::vector<float> x = numbers(nx), w = numbers(nw), g = numbers(ny), bias = numbers(c.groups * c.outer);
@@ -87,14 +100,21 @@ void test_convolution(const Convolution& c) {
     dw[size_t(iw)] += double(g[size_t(iy)]) * x[size_t(ix)];
   });
   std::vector<float> first_y, first_dx, first_dw;
-  for (ConvPlan plan : {ConvPlan::Planes, ConvPlan::Places, ConvPlan::Winograd}) {
+  for (int last : {0, 1, 2, 3})
+  for (ConvPlan plan : {ConvPlan::Planes, ConvPlan::Places, ConvPlan::Winograd, ConvPlan::Chosen}) {
     set_conv_plan(plan);
+    c.x_last = last & 1;
+    c.y_last = last & 2;
+    const std::vector<float> in_x = c.x_last ? turned(x, c.batch, c.groups * c.inner, c.in_size(), false) : x;
+    const std::vector<float> in_g = c.y_last ? turned(g, c.batch, c.groups * c.outer, c.out_size(), false) : g;
     for (int threads : {1, 2, 5}) {
       set_num_threads(threads);
       std::vector<float> to_y(static_cast<size_t>(ny), 9), to_x(static_cast<size_t>(nx), 9), to_w(static_cast<size_t>(nw), 9);
-      convolve(c, x.data(), w.data(), bias.data(), to_y.data());
-      convolve_transposed(c, g.data(), w.data(), to_x.data());
-      convolve_weight(c, x.data(), g.data(), to_w.data());
+      convolve(c, in_x.data(), w.data(), bias.data(), to_y.data());
+      convolve_transposed(c, in_g.data(), w.data(), to_x.data());
+      convolve_weight(c, in_x.data(), in_g.data(), to_w.data());
+      if (c.y_last) to_y = turned(to_y, c.batch, c.groups * c.outer, c.out_size(), true);
+      if (c.x_last) to_x = turned(to_x, c.batch, c.groups * c.inner, c.in_size(), true);
       CHECK(close(to_y, y));
       CHECK(close(to_x, dx));
       CHECK(close(to_w, dw));

@@ -6,6 +6,8 @@ from typing import Any
 
 from thixo.codegen.builder import NotLowered
 from thixo.codegen.group import Group, lower_group
+from thixo.codegen.kernel import Kernel
+from thixo.codegen.rowwise_walks import Stage, walks
 from thixo.graph.ir import Graph
 from thixo.runtime import kernels, rows
 
@@ -16,12 +18,24 @@ class Kernels:
     def __init__(self) -> None:
         self._groups: dict[int, tuple[Graph, Group | None]] = {}
         self._known: dict[int, tuple[Group, Any] | None] = {}
+        self._walks: dict[str, tuple[list[tuple[Stage, Any]], tuple[str, ...]] | None] = {}
 
     def find(self, body: Graph) -> tuple[Group, Any] | None:
         """A body's kernel, and what the native side must know of it; None where it runs as a call."""
         if id(body) not in self._known:
             self._known[id(body)] = self._made(body)  # raises Pending while its code is made
         return self._known[id(body)]
+
+    def walks(self, kernel: Kernel) -> tuple[list[tuple[Stage, Any]], tuple[str, ...]] | None:
+        """A row kernel as one kernel for each walk, and the dtypes of what they keep; None where it is none."""
+        if kernel.key not in self._walks:
+            found = walks(kernel)
+            self._walks[kernel.key] = (
+                None
+                if found is None
+                else ([(s, rows.about(s.kernel)) for s in found.stages], found.kept)
+            )
+        return self._walks[kernel.key]
 
     def _made(self, body: Graph) -> tuple[Group, Any] | None:
         if id(body) not in self._groups:

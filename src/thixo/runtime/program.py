@@ -30,6 +30,7 @@ from thixo.ops import public as tx
 from thixo.runtime.batch import Pending
 from thixo.runtime.flow import Flow
 from thixo.runtime.group_kernels import Kernels
+from thixo.runtime.layouts import channels_last, last_strides
 from thixo.runtime.program_control import ControlFlow, NotStatic
 from thixo.runtime.program_end import STEP_SECONDS, Ending
 from thixo.schedule.plan import Plan, Schedule
@@ -117,6 +118,7 @@ class Binding(ControlFlow, Ending):
         self.plan = context.plan(graph, self.sizes) if plain else None
         self.nodes = graph.nodes if self.plan is None else self.plan.order
         self._donations(writes)
+        self._lay_out()
         if self.dynamic:
             self.program.call_python(-1, self._begin, ())
             if self.flow is not None:
@@ -214,6 +216,15 @@ class Binding(ControlFlow, Ending):
             ):
                 self.replaced[new] = self.tensors[old]
 
+    def _lay_out(self) -> None:
+        """Values that do not lie row by row, if a kernel makes them."""
+        known = self.nodes
+        if self.dynamic:
+            known = [n for n in self.nodes if not self._meets_open_sizes(n)]
+        self.last_channels = channels_last(
+            self.graph, known, self._shape, self.plan, {*self.donated, *self.dynamic}
+        )
+
     def _begin(self) -> Sequence[Any]:
         self.machine.sizes = dict(self.sizes)
         return ()
@@ -252,7 +263,7 @@ class Binding(ControlFlow, Ending):
             return None
         if node.op.full_name == "index_copy" and self._in_place(node, args):
             return None
-        self._made(node)
+        self._made(node, any_layout=True)
         return self._operator(node, args)
 
     def _in_place(self, node: Node, args: list[Any]) -> bool:
@@ -282,14 +293,19 @@ class Binding(ControlFlow, Ending):
             map(self._is_open, sizes_in(node.args))
         )
 
-    def _made(self, node: Node, count: int | None = None) -> tuple[Any, ...]:
+    def _made(
+        self, node: Node, count: int | None = None, any_layout: bool = False
+    ) -> tuple[Any, ...]:
         """Tensors for a node's results, from here on."""
         made = []
         for value in node.outputs[:count]:
             self.root[value] = value
             self.born[value] = self.last[value] = self.position
             at = self.donated.get(value)
-            self.tensors[value] = self._tensor(value) if at is None else at
+            strides = None
+            if any_layout and value in self.last_channels:
+                strides = last_strides(self._shape(value))
+            self.tensors[value] = self._tensor(value, strides) if at is None else at
             made.append(self.tensors[value])
         return tuple(made)
 

@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 _BY_SHORT = {dtype.short: dtype for dtype in ALL}
 
 
+FEW_ROWS = 64  # that threads cannot share well
+LEAST_BLOCKS = 4 * 32768  # elements, and places of a row, from which rows are worth cutting
+LEAST_PLACES = 256
+
+
 class NotStatic(Exception):
     """Something that a native step needs to know is decided by the data."""
 
@@ -40,6 +45,7 @@ class ControlFlow:
     born: dict[Value, int]
     last: dict[Value, int]
     held: dict[Value, Any]
+    scratch: list[tuple[Any, int, int]]
     sizes: dict[str, int]
     _is_open: Any
     _made: Any
@@ -87,7 +93,7 @@ class ControlFlow:
         inside = Interpreter(body, "eager")
         inside._bind_inputs(dict(zip(body.inputs, given, strict=True)))
         shape = tuple(fixed(s, inside.sizes) for s in group.shape)
-        made = self._made(node)
+        made = self._made(node, any_layout=True)
         operands: list[tuple[Any, Any]] = []
         for placed, operand in zip(group.operands, group.kernel.operands, strict=True):
             if placed.what == "number":
@@ -96,11 +102,46 @@ class ControlFlow:
                 operands.append(
                     ((given if placed.what == "input" else made)[placed.which], placed.axes)
                 )
+        if group.kind == "rows" and self._by_walks(node, group, shape, operands):
+            return True
         return bool(
             self.program.kernel(
                 self.position, self._seconds(node), code, shape, group.reduced, tuple(operands)
             )
         )
+
+    def _by_walks(
+        self, node: Node, group: Group, shape: Sequence[int], operands: list[tuple[Any, Any]]
+    ) -> bool:
+        """A kernel for each walk along the rows, where these are few, long, and side by side."""
+        kept = [d for d, r in enumerate(group.reduced) if not r and shape[d] > 1]
+        if len(kept) != 1 or not 1 < shape[kept[0]] <= FEW_ROWS:
+            return False
+        rows = shape[kept[0]]
+        if math.prod(shape) < LEAST_BLOCKS or math.prod(shape) // rows < LEAST_PLACES:
+            return False
+        for (tensor, axes), operand in zip(operands, group.kernel.operands, strict=True):
+            if operand.view == "full" and not _is_across(tensor, axes, shape, kept[0]):
+                return False
+        found = self.context.kernels.walks(group.kernel)
+        if found is None:
+            return False
+        stages, dtypes = found
+        axes = tuple(0 if d == kept[0] else -1 for d in range(len(shape)))
+        between = []
+        for dtype in dtypes:
+            between.append(self.program.value(_BY_SHORT[dtype], [rows], None))
+            self.scratch.append((between[-1], self.position, self.position))
+        seconds = self._seconds(node) / len(stages)
+        for stage, code in stages:
+            given = tuple(
+                operands[i] if i >= 0 else (between[-1 - i], axes) for i in stage.operands
+            )
+            if not self.program.kernel(
+                self.position, seconds, code, shape, group.reduced, given
+            ):  # what ran before it is computed again
+                return False
+        return True
 
     def _cond(self, node: Node, args: list[Any]) -> None:
         index, then, other, given = args
@@ -244,6 +285,19 @@ class ControlFlow:
             raise NotStatic(value.name)
         shape = [fixed(s, self.sizes) for s in sizes]
         return self.program.value(value.type.dtype, [*before, *shape], None)
+
+
+def _is_across(tensor: Any, axes: Sequence[int], shape: Sequence[int], rows: int) -> bool:
+    """Whether neighbours in memory are places of neighbouring rows, and places lie one after the other."""
+    strides = tensor.stride()
+    own = [0 if axis < 0 else strides[axis] for axis in axes]
+    step = shape[rows]
+    for d in reversed(range(len(shape))):
+        if d != rows and shape[d] > 1:
+            if own[d] != step:
+                return False
+            step *= shape[d]
+    return bool(own[rows] == 1)
 
 
 def fixed(size: Any, sizes: dict[str, int]) -> Any:

@@ -48,7 +48,7 @@ def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...])
     """What the core's RowKernel has, and the kernel; None where there is none.
 
     That is operands as (view, written, dtype), scratch lines, rows at once, whether positions matter, elements worth a
-    thread.
+    thread, and whether it reduces nothing.
     """
     try:
         return about(lower_rows(declaration, arguments, results))
@@ -65,7 +65,7 @@ def about(lowered: Kernel) -> tuple[Any, ...]:
     operands = tuple((VIEWS.index(o.view), o.written, _CODES[o.dtype]) for o in kernel.operands)
     ordered = any(one.op in ("index", "pick") for one in kernel.body)
     width, grain = width_of(kernel, target.host()), kernels.grain(kernel)
-    return operands, slots_of(kernel), width, ordered, grain, kernel
+    return operands, slots_of(kernel), width, ordered, grain, kernel, not kernel.rowwise
 
 
 def halves(kernel: Kernel) -> tuple[Kernel, Kernel, tuple[int, ...]] | None:

@@ -12,6 +12,19 @@ constexpr double kLongConvolution = 1 << 20;  // multiplications and additions f
 
 Ref<Tensor> plain(const Ref<Tensor>& t) { return t->is_contiguous() ? t : contiguous_copy(*t, t->dtype); }
 
+// Whether the channels of images lie side by side, and all else as in an array row by row.
+bool is_last(const Tensor& t) {
+  if (t.ndim() < 3 || t.numel == 0 || t.is_contiguous()) return false;
+  int64_t step = t.sizes[1];
+  if (step != 1 && t.strides[1] != 1) return false;
+  for (int d = t.ndim() - 1; d >= 0; --d) {
+    if (d == 1) continue;
+    if (t.sizes[d] != 1 && t.strides[d] != step) return false;
+    step *= t.sizes[d];
+  }
+  return true;
+}
+
 // One number for each axis, counted from the last; false if there are other than `axes`, or one below `least`.
 bool read(PyObject* ints, int axes, int64_t least, int64_t* out) {
   const Dims values = dims_from(ints, "convolve");
@@ -134,24 +147,30 @@ bool form_call(const Operator&, PyObject* const* slots, Results& out) {
   return !overflow && c.groups >= 1 && convolve_window(c, x, w, slots[2], out);
 }
 
+bool plan_transposed(PyObject* const* slots, const Tensor& y, const Tensor& w, Convolution& c, Dims& sizes) {
+  if (!fits(y, w)) return false;
+  const int axes = y.ndim() - 2;
+  if (!read_window(slots + 3, axes, c) || !read(slots[2], axes, 1, c.in)) return false;
+  c.dtype = y.dtype;
+  c.batch = y.sizes[0];
+  c.inner = w.sizes[1];
+  c.outer = w.sizes[0] / c.groups;
+  if (c.outer * c.groups != w.sizes[0] || c.outer < 1 || y.sizes[1] != w.sizes[0]) return false;
+  sizes_of(y, c.out);
+  sizes_of(w, c.kernel);
+  if (!agrees(c)) return false;
+  sizes = shaped(c.batch, c.inner * c.groups, c.in, axes);
+  checked_numel(sizes, c.dtype, "convolve_transposed");
+  return true;
+}
+
 // convolve_transposed(input, weight, output_size, stride, padding, dilation, groups)
 bool transposed_call(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> y = ref_of(slots[0]), w = ref_of(slots[1]);
-  if (!fits(*y, *w)) return false;
-  const int axes = y->ndim() - 2;
   Convolution c;
-  if (!read_window(slots + 3, axes, c) || !read(slots[2], axes, 1, c.in)) return false;
-  c.dtype = y->dtype;
-  c.batch = y->sizes[0];
-  c.inner = w->sizes[1];
-  c.outer = w->sizes[0] / c.groups;
-  if (c.outer * c.groups != w->sizes[0] || c.outer < 1 || y->sizes[1] != w->sizes[0]) return false;
-  sizes_of(*y, c.out);
-  sizes_of(*w, c.kernel);
-  if (!agrees(c)) return false;
+  Dims sizes;
+  if (!plan_transposed(slots, *y, *w, c, sizes)) return false;
   w = plain(w);
-  const Dims sizes = shaped(c.batch, c.inner * c.groups, c.in, axes);
-  checked_numel(sizes, c.dtype, "convolve_transposed");
   y = plain(y);
   const Ref<Tensor> x = empty(sizes, c.dtype);
   Results made;
@@ -161,23 +180,29 @@ bool transposed_call(const Operator&, PyObject* const* slots, Results& out) {
   return fine;
 }
 
+bool plan_weight(PyObject* const* slots, const Tensor& x, const Tensor& y, Convolution& c, Dims& sizes) {
+  if (!fits(x, y)) return false;
+  const int axes = x.ndim() - 2;
+  if (!read_window(slots + 3, axes, c) || !read(slots[2], axes, 1, c.kernel)) return false;
+  c.dtype = x.dtype;
+  c.batch = x.sizes[0];
+  c.inner = x.sizes[1] / c.groups;
+  c.outer = y.sizes[1] / c.groups;
+  if (c.inner * c.groups != x.sizes[1] || c.outer * c.groups != y.sizes[1] || y.sizes[0] != c.batch) return false;
+  sizes_of(x, c.in);
+  sizes_of(y, c.out);
+  if (!agrees(c)) return false;
+  sizes = shaped(y.sizes[1], c.inner, c.kernel, axes);
+  checked_numel(sizes, c.dtype, "convolve_weight");
+  return true;
+}
+
 // convolve_weight(input, output, kernel_size, stride, padding, dilation, groups)
 bool weight_call(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> x = ref_of(slots[0]), y = ref_of(slots[1]);
-  if (!fits(*x, *y)) return false;
-  const int axes = x->ndim() - 2;
   Convolution c;
-  if (!read_window(slots + 3, axes, c) || !read(slots[2], axes, 1, c.kernel)) return false;
-  c.dtype = x->dtype;
-  c.batch = x->sizes[0];
-  c.inner = x->sizes[1] / c.groups;
-  c.outer = y->sizes[1] / c.groups;
-  if (c.inner * c.groups != x->sizes[1] || c.outer * c.groups != y->sizes[1] || y->sizes[0] != c.batch) return false;
-  sizes_of(*x, c.in);
-  sizes_of(*y, c.out);
-  if (!agrees(c)) return false;
-  const Dims sizes = shaped(y->sizes[1], c.inner, c.kernel, axes);
-  checked_numel(sizes, c.dtype, "convolve_weight");
+  Dims sizes;
+  if (!plan_weight(slots, *x, *y, c, sizes)) return false;
   x = plain(x);
   y = plain(y);
   const Ref<Tensor> w = empty(sizes, c.dtype);
@@ -360,20 +385,33 @@ bool add_at_call(const Operator&, PyObject* const* slots, Results& out) {
 }  // namespace
 
 std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed) {
-  if (op.full_name != "nn.functional.convolve") return nullptr;
-  const Tensor &x = *tensor_of(slots[0]), &w = *tensor_of(slots[1]);
-  const Tensor* bias = slots[6] == Py_None ? nullptr : tensor_of(slots[6]);
+  using Kind = ConvolutionStep::Kind;
+  const std::string& name = op.full_name;
+  const bool forward = name == "nn.functional.convolve", transposed = name == "nn.functional.convolve_transposed";
+  if ((!forward && !transposed && name != "nn.functional.convolve_weight") || result.numel == 0) return nullptr;
+  // The first two arguments, as the operator has them.
+  const Tensor &first = *tensor_of(slots[0]), &second = *tensor_of(slots[1]);
+  const Tensor* bias = forward && slots[6] != Py_None ? tensor_of(slots[6]) : nullptr;
   auto step = std::make_unique<ConvolutionStep>();
+  step->kind = forward ? Kind::Forward : transposed ? Kind::Input : Kind::Weight;
   Convolution& c = step->convolution;
   Dims sizes;
-  if (!fits(x, w) || !x.is_contiguous() || !w.is_contiguous() || (bias && !bias->is_contiguous())) return nullptr;
-  if (!read_window(slots + 2, x.ndim() - 2, c) || !plan_window(c, x, w, bias, sizes)) return nullptr;
-  if (!(sizes == result.sizes) || result.numel == 0) return nullptr;
+  if (bias && !bias->is_contiguous()) return nullptr;
+  if (forward && (!fits(first, second) || !read_window(slots + 2, first.ndim() - 2, c) || !plan_window(c, first, second, bias, sizes))) return nullptr;
+  if (transposed && !plan_transposed(slots, first, second, c, sizes)) return nullptr;
+  if (step->kind == Kind::Weight && !plan_weight(slots, first, second, c, sizes)) return nullptr;
+  if (!(sizes == result.sizes)) return nullptr;
+  const Tensor& x = transposed ? result : first;
+  const Tensor& y = forward ? result : transposed ? first : second;
+  const Tensor& w = step->kind == Kind::Weight ? result : second;
+  c.x_last = is_last(x);
+  c.y_last = is_last(y);
+  if (!w.is_contiguous() || (!c.x_last && !x.is_contiguous()) || (!c.y_last && !y.is_contiguous())) return nullptr;
   step->x = place_of(x);
   step->w = place_of(w);
-  step->y = place_of(result);
+  step->y = place_of(y);
   if (bias) step->bias = place_of(*bias);
-  step->fixed = is_fixed(w);
+  step->fixed = forward && is_fixed(w);
   return step;
 }
 

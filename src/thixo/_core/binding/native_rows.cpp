@@ -209,6 +209,7 @@ bool fill_row_variant(RowVariant& made, PyObject* found) {
   k.ordered = PyTuple_GET_ITEM(found, 3) == Py_True;
   k.grain = PyLong_AsLongLong(PyTuple_GET_ITEM(found, 4));
   made.made = Object::borrow(PyTuple_GET_ITEM(found, 5));
+  k.loose = PyTuple_GET_ITEM(found, 6) == Py_True;
   return made.there;
 }
 

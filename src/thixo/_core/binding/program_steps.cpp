@@ -14,7 +14,7 @@ bool put(const std::string& name, const Tensor& made, const Tensor& target) {
   if (made.dtype != target.dtype || !(made.sizes == target.sizes))
     raise(ErrorKind::Shape, name + ": made " + describe(made) + " where the graph says " + describe(target));
   if (target.numel == 0) return false;
-  if (made.data() == target.data() && made.is_contiguous()) return false;
+  if (made.data() == target.data() && made.is_contiguous() && target.is_contiguous()) return false;
   Dims a, b;
   if (may_overlap(made, target)) {
     Ref<Tensor> apart = contiguous_copy(made, made.dtype);
@@ -44,7 +44,7 @@ void OperatorStep::run() {
       return std::any_of(inputs.begin(), inputs.end(), [&](const Tensor* t) { return may_overlap(result, *t); });
     };
     for (size_t i = 0; i < results.size(); ++i)
-      if (results[i]->numel && !over_input(*results[i]))
+      if (results[i]->numel && results[i]->is_contiguous() && !over_input(*results[i]))
         wishes.wishes.push_back({static_cast<size_t>(results[i]->numel) * item_size(results[i]->dtype), results[i]->data(), skip[i]});
     Results made = [&] {
       Wishing scope(wishes);

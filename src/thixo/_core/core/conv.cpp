@@ -8,6 +8,7 @@
 #include "conv_places.h"
 #include "conv_sweep.h"
 #include "conv_winograd.h"
+#include "kernels.h"
 #include "kernels/types.h"
 #include "thread_pool.h"
 
@@ -56,12 +57,51 @@ bool takes_places(const PlacesJob& p) {
   return plan == ConvPlan::Places || (plan != ConvPlan::Planes && places_pay(p));
 }
 
+// Channels side by side where planes are needed, or the other way round: a copy of `count` channels and `size` places of each image.
+void turned_copy(DType dtype, int64_t batch, int64_t count, int64_t size, const void* from, void* to, bool to_planes) {
+  const int64_t item = item_size(dtype), sizes[3] = {batch, count, size};
+  const int64_t planes[3] = {count * size * item, size * item, item}, last[3] = {count * size * item, item, count * item};
+  copy({static_cast<char*>(to), dtype, 3, sizes, to_planes ? planes : last},
+       {static_cast<char*>(const_cast<void*>(from)), dtype, 3, sizes, to_planes ? last : planes});
+}
+
+// x and y as planes, for what knows only these; results are turned back at the end.
+struct InPlanes {
+  Convolution c;
+  const Convolution& given;
+  Buffer x, y;
+  explicit InPlanes(const Convolution& conv) : c(conv), given(conv), x(conv.x_last ? x_bytes() : 0), y(conv.y_last ? y_bytes() : 0) {
+    c.x_last = c.y_last = false;
+  }
+  size_t x_bytes() const { return size_t(given.batch * given.groups * given.inner * given.in_size() * item_size(given.dtype)); }
+  size_t y_bytes() const { return size_t(given.batch * given.groups * given.outer * given.out_size() * item_size(given.dtype)); }
+  const void* x_from(const void* at) const {
+    if (!given.x_last) return at;
+    turned_copy(c.dtype, c.batch, c.groups * c.inner, c.in_size(), at, x.data, true);
+    return x.data;
+  }
+  const void* y_from(const void* at) const {
+    if (!given.y_last) return at;
+    turned_copy(c.dtype, c.batch, c.groups * c.outer, c.out_size(), at, y.data, true);
+    return y.data;
+  }
+  void x_to(void* at) const {
+    if (given.x_last) turned_copy(c.dtype, c.batch, c.groups * c.inner, c.in_size(), x.data, at, false);
+  }
+  void y_to(void* at) const {
+    if (given.y_last) turned_copy(c.dtype, c.batch, c.groups * c.outer, c.out_size(), y.data, at, false);
+  }
+};
+
 // A kernel of one tap that meets every place once: a product of matrices.
 bool is_product(const Convolution& c) {
   for (int i = 0; i < 3; ++i)
     if (c.kernel[i] != 1 || c.stride[i] != 1 || c.padding[i] != 0) return false;
   return c.inner > 1 && c.outer > 1;
 }
+
+// Of images as planes, or of all of them as one matrix.
+bool products_fit(const Convolution& c) { return c.x_last == c.y_last && (!c.x_last || c.groups == 1); }
 
 void add_bias(void* part, int64_t row_stride, int64_t column_stride, int64_t row, int64_t rows, int64_t, int64_t columns, void* context) {
   const float* bias = static_cast<const float*>(context) + row;
@@ -101,6 +141,7 @@ PlacesJob places_job(const Convolution& c, const void* from, const void* w, cons
   p.turned = turned;
   p.bias = static_cast<const char*>(bias);
   p.y = static_cast<char*>(to);
+  p.last = turned ? c.x_last : c.y_last;
   p.work = c.work();
   return p;
 }
@@ -115,6 +156,7 @@ PlacesJob forward_places(const Convolution& c, const void* x, const void* w, con
     f.reach[i] = c.stride[i];
   }
   p.image.lay_out(c.inner, c.in, c.padding, extent, false);
+  if (c.x_last) p.image.last = c.groups * c.inner;
   for (int64_t d = 0, tap = 0; d < c.kernel[0]; ++d)
     for (int64_t h = 0; h < c.kernel[1]; ++h)
       for (int64_t v = 0; v < c.kernel[2]; ++v, ++tap) f.taps.push_back({{d * c.dilation[0], h * c.dilation[1], v * c.dilation[2]}, tap});
@@ -168,6 +210,7 @@ PlacesJob transposed_places(const Convolution& c, const void* y, const void* w, 
     extent[i] = parts.places[i] + pad[i] - parts.pad[i];
   }
   p.image.lay_out(c.outer, c.out, pad, extent, false);
+  if (c.y_last) p.image.last = c.groups * c.outer;
   for (const Part& d : parts.axes[0])
     for (const Part& h : parts.axes[1])
       for (const Part& v : parts.axes[2]) {
@@ -201,7 +244,7 @@ PlacesJob depth_job(const Convolution& c, const void* from, const void* w, const
 
 bool by_depth(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
   const ConvPlan plan = conv_plan();
-  if (c.inner != 1 || c.outer != 1 || c.groups == 1 || plan == ConvPlan::Planes || !depth_fits(c)) return false;
+  if (c.x_last || c.y_last || c.inner != 1 || c.outer != 1 || c.groups == 1 || plan == ConvPlan::Planes || !depth_fits(c)) return false;
   const PlacesJob p = depth_job(c, from, w, bias, to, turned);
   if (plan != ConvPlan::Places && !depth_pays(p)) return false;
   run_depth(p);
@@ -212,6 +255,22 @@ bool by_depth(const Convolution& c, const void* from, const void* w, const void*
 void by_products(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
   Product p;
   p.dtype = c.dtype;
+  if (c.x_last && c.y_last && c.groups == 1) {  // all images are one matrix, a place to a row
+    p.m = c.batch * c.in_size();
+    p.n = turned ? c.inner : c.outer;
+    p.k = turned ? c.outer : c.inner;
+    p.a = from;
+    p.a_row = p.k;
+    p.a_k = 1;
+    p.b = w;
+    p.b_k = turned ? c.inner : 1;
+    p.b_n = turned ? 1 : c.inner;
+    p.c = to;
+    p.c_row = p.n;
+    p.bias = bias;
+    p.bias_n = 1;
+    return gemm(p);
+  }
   p.m = turned ? c.inner : c.outer;
   p.k = turned ? c.outer : c.inner;
   p.n = c.in_size();
@@ -252,7 +311,7 @@ std::shared_ptr<const PackedWeight> pack_weight(const Convolution& c, const void
 }
 
 void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y, const PackedWeight* packed) {
-  if (is_product(c) && conv_plan() == ConvPlan::Chosen && (!bias || (c.dtype == DType::F32 && c.groups == 1)))
+  if (is_product(c) && products_fit(c) && conv_plan() == ConvPlan::Chosen && (!bias || (c.dtype == DType::F32 && c.groups == 1)))
     return by_products(c, x, w, bias, y, false);
   if (c.outer > 1) {
     PlacesJob job = forward_places(c, x, w, bias, y);
@@ -268,6 +327,11 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
     if (takes_places(job)) return run_places(job);
   }
   if (by_depth(c, x, w, bias, y, false)) return;
+  if (c.x_last || c.y_last) {
+    const InPlanes planes(c);
+    convolve(planes.c, planes.x_from(x), w, bias, c.y_last ? planes.y.data : y, nullptr);
+    return planes.y_to(y);
+  }
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   Buffer copy(copy_bytes(k, weights));
@@ -312,6 +376,13 @@ namespace {
 void transposed_sums(const Convolution& c, const PlacesJob& job, const void* y, const void* w, void* x) {
   if (c.inner > 1 && takes_places(job)) return run_places(job);
   if (by_depth(c, y, w, nullptr, x, true)) return;
+  if (c.x_last || c.y_last) {
+    const InPlanes planes(c);
+    const void* from = planes.y_from(y);
+    void* to = c.x_last ? planes.x.data : x;
+    transposed_sums(planes.c, c.inner > 1 ? transposed_places(planes.c, from, w, to) : PlacesJob(), from, w, to);
+    return planes.x_to(x);
+  }
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;
   const Remainders parts(c);
@@ -374,8 +445,51 @@ void transposed_sums(const Convolution& c, const PlacesJob& job, const void* y, 
 
 }  // namespace
 
+namespace {
+
+template <class S, class T>
+void transposed_by_definition(const Convolution& c, const S* y, const S* w, S* x) {
+  const int64_t channels = c.groups * c.inner, results = c.groups * c.outer, size = c.in_size(), places = c.out_size();
+  parallel_for(c.batch * channels, 1, [&](int64_t from, int64_t to) {
+    std::vector<T> sums(static_cast<size_t>(size));
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t n = i / channels, channel = i % channels, g = channel / c.inner;
+      std::fill(sums.begin(), sums.end(), T(0));
+      for (int64_t o = g * c.outer; o < (g + 1) * c.outer; ++o)
+        for (int64_t p = 0; p < places; ++p) {
+          const T one = T(y[c.y_last ? (n * places + p) * results + o : (n * results + o) * places + p]);
+          const int64_t at[3] = {p / (c.out[1] * c.out[2]), p / c.out[2] % c.out[1], p % c.out[2]};
+          for (int64_t t = 0; t < c.taps(); ++t) {
+            const int64_t tap[3] = {t / (c.kernel[1] * c.kernel[2]), t / c.kernel[2] % c.kernel[1], t % c.kernel[2]};
+            int64_t place = 0;
+            for (int a = 0; a < 3 && place >= 0; ++a) {
+              const int64_t q = at[a] * c.stride[a] - c.padding[a] + tap[a] * c.dilation[a];
+              place = q < 0 || q >= c.in[a] ? -1 : place * c.in[a] + q;
+            }
+            if (place >= 0) sums[size_t(place)] += one * T(w[(o * c.inner + channel % c.inner) * c.taps() + t]);
+          }
+        }
+      for (int64_t p = 0; p < size; ++p) x[c.x_last ? (n * size + p) * channels + channel : i * size + p] = S(sums[size_t(p)]);
+    }
+  });
+}
+
+}  // namespace
+
+void convolve_transposed_by_definition(const Convolution& c, const void* y, const void* w, void* x) {
+  auto go = [&]<class S, class T>(S, T) {
+    transposed_by_definition<S, T>(c, static_cast<const S*>(y), static_cast<const S*>(w), static_cast<S*>(x));
+  };
+  switch (c.dtype) {
+    case DType::F64: return go(double(), double());
+    case DType::F16: return go(Half(), float());
+    case DType::BF16: return go(BFloat16(), float());
+    default: return go(float(), float());
+  }
+}
+
 bool convolve_transposed(const Convolution& c, const void* y, const void* w, void* x) {
-  if (is_product(c) && conv_plan() == ConvPlan::Chosen) {
+  if (is_product(c) && products_fit(c) && conv_plan() == ConvPlan::Chosen) {
     by_products(c, y, w, nullptr, x, true);
     return true;
   }

@@ -12,12 +12,14 @@ namespace thixo {
 constexpr int kConvAxes = 3;
 
 // All arrays are contiguous: x is [batch][groups * inner][in], y is [batch][groups * outer][out], the weight is
-// [groups * outer][inner][kernel]. Axes that are not there come first and have size 1.
+// [groups * outer][inner][kernel]. Axes that are not there come first and have size 1. With `x_last`, `y_last` x is
+// [batch][in][groups * inner], y is [batch][out][groups * outer]: channels side by side, as the kernels read them.
 struct Convolution {
   DType dtype = DType::F32;
   int64_t batch = 0, groups = 1, inner = 0, outer = 0;
   int64_t in[kConvAxes] = {1, 1, 1}, out[kConvAxes] = {1, 1, 1}, kernel[kConvAxes] = {1, 1, 1};
   int64_t stride[kConvAxes] = {1, 1, 1}, padding[kConvAxes] = {0, 0, 0}, dilation[kConvAxes] = {1, 1, 1};
+  bool x_last = false, y_last = false;
 
   int64_t in_size() const { return in[0] * in[1] * in[2]; }
   int64_t out_size() const { return out[0] * out[1] * out[2]; }
@@ -43,6 +45,8 @@ std::shared_ptr<const PackedWeight> pack_weight(const Convolution& c, const void
 // x = the adjoint of that in x, applied to y. False, and x is anything, where a weight is not finite: zeros that no
 // definition knows would meet it.
 bool convolve_transposed(const Convolution& c, const void* y, const void* w, void* x);
+// The same product by product, for such weights.
+void convolve_transposed_by_definition(const Convolution& c, const void* y, const void* w, void* x);
 // w = the adjoint in w, applied to x and y.
 void convolve_weight(const Convolution& c, const void* x, const void* y, void* w);
 

@@ -84,6 +84,15 @@ void collect(const void* sums, const int64_t* places, void* to, int64_t to_row, 
     }
 }
 
+template <class S, class T>
+void lines(const void* sums, int64_t ld, void* to, int64_t to_row, int64_t places, int64_t count, const void* bias) {
+  for (int64_t p = 0; p < places; ++p)
+    for (int64_t i = 0; i < count; ++i) {
+      const T sum = static_cast<const T*>(sums)[p * ld + i];
+      static_cast<S*>(to)[p * to_row + i] = bias ? S(sum + T(static_cast<const S*>(bias)[i])) : S(sum);
+    }
+}
+
 template <class T>
 void gather(const void* image, const Offsets* table, int64_t k, const Piece* pieces, int64_t count, void* panel, int64_t ld) {
   for (int64_t p = 0; p < k; ++p) {
@@ -136,6 +145,7 @@ ConvKernels portable(DType source, DType compute) {
   made.turn = turn<S, T>;
   made.spread = spread<S, T>;
   made.collect = collect<S, T>;
+  made.lines = lines<S, T>;
   made.gather = gather<T>;
   made.plane = plane<T>;
   made.depth = depth<T>;
@@ -157,6 +167,7 @@ ConvKernels load(DType dtype) {
   if (!shape || shape[0] != kMostVectors || !find(fast.tile, compute + "_tile") || !find(fast.dots, compute + "_dots") ||
       !find(fast.rows, source + "_rows") || !find(fast.store, source + "_store") || !find(fast.turn, source + "_turn") ||
       !find(fast.spread, source + "_spread") || !find(fast.collect, source + "_collect") ||
+      !find(fast.lines, source + "_lines") ||
       !find(fast.gather, compute + "_gather") || !find(fast.plane, compute + "_plane") ||
       !find(fast.depth, compute + "_depth") || !find(fast.bias, compute + "_bias"))
     return plain;

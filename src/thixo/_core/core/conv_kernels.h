@@ -26,6 +26,7 @@ using ConvTurnCall = void (*)(const void* from, int64_t from_row, void* to, int6
 using ConvSpreadCall = void (*)(const void* from, int64_t from_row, void* to, const int64_t* places, int64_t length, int64_t count);
 using ConvCollectCall = void (*)(const void* sums, const int64_t* places, void* to, int64_t to_row, int64_t length,
                                  int64_t count, const void* bias);
+using ConvLinesCall = void (*)(const void* sums, int64_t ld, void* to, int64_t to_row, int64_t places, int64_t count, const void* bias);
 // A vector of an image, and where it goes in a row of a panel, in elements.
 struct Piece {
   int64_t from, to;
@@ -54,6 +55,7 @@ struct ConvKernels {
   ConvTurnCall turn = nullptr;
   ConvSpreadCall spread = nullptr;
   ConvCollectCall collect = nullptr;
+  ConvLinesCall lines = nullptr;
   ConvGatherCall gather = nullptr;
   ConvPlaneCall plane = nullptr;
   ConvDepthCall depth = nullptr;

@@ -86,6 +86,7 @@ struct Plan {
   std::vector<Run> runs;
   std::vector<int64_t> collected;           // places of the sums
   bool heavy = false;
+  bool direct = false;                      // tiles are written to where results lie
 
   Plan(const PlacesJob& places, int64_t threads) : p(places), k(*places.kernels), cut(places.image.cut) {
     wide = item_size(k.compute);
@@ -96,6 +97,7 @@ struct Plan {
     depth = p.image.channels * p.taps;
     out_size = p.out[0] * p.out[1] * p.out[2];
     out_slice = out_size / p.out[cut];
+    direct = p.last && k.source == k.compute && p.rows % k.lanes == 0;
     choose_strips(threads);
     for (const PlacePhase& phase : p.phases) add_run(phase);
     const int64_t most = images > 1 ? out_size : strip * out_slice;
@@ -188,7 +190,7 @@ struct Plan {
   }
   int64_t unit_elements() const { return images * p.groups * span * p.image.slice(cut); }
 
-  const char* planes(int64_t n, int64_t g) const { return p.source + (n * p.groups + g) * p.image.channels * p.image.plane() * narrow; }
+  const char* source(int64_t n, int64_t g) const { return p.source + p.image.origin(n, g, p.groups) * narrow; }
 
   // Tiles of all passes.
   int64_t tiles(const Unit& u, int64_t vectors) const {
@@ -224,6 +226,7 @@ struct Plan {
 
   Ahead results_of(const Unit& u, int64_t g, int64_t panel, int64_t vectors) const {
     Ahead made;
+    if (p.last) return made;  // long lines, which the processor sees coming
     const int64_t channel = panel * ld, bytes = (u.to - u.from) * out_slice * narrow;
     made.from = p.y + ((u.n0 * p.groups * p.rows + g * p.rows + channel) * out_size + u.from * out_slice) * narrow;
     made.many = std::min(vectors * k.lanes, p.rows - channel);
@@ -239,8 +242,11 @@ struct Plan {
   void multiply(const Unit& u, int64_t g, int64_t panel, const char* image, int64_t between, int64_t low, const char* b, char* sums, bool streams, Ahead ahead) const {
     const PlaceImage& x = p.image;
     const int64_t vectors = std::min(p.vectors, ceil_div(p.rows, k.lanes) - panel * p.vectors);
-    const int64_t sum_image = (u.to - u.from) * out_slice * ld;
-    const int64_t sum_strides[3] = {p.out[1] * p.out[2] * ld, p.out[2] * ld, ld};
+    const int64_t all_rows = p.groups * p.rows, first = g * p.rows + panel * ld;
+    char* const results_at = p.last ? p.y + ((u.n0 * out_size + u.from * out_slice) * all_rows + first) * narrow : nullptr;
+    if (direct) sums = results_at;
+    const int64_t pitch = direct ? all_rows : ld, sum_image = direct ? out_size * pitch : (u.to - u.from) * out_slice * ld;
+    const int64_t sum_strides[3] = {p.out[1] * p.out[2] * pitch, p.out[2] * pitch, pitch};
     const int64_t turns = tiles(u, vectors);
     ahead.share_out(turns);
     Ahead results = results_of(u, g, panel, vectors);
@@ -265,7 +271,7 @@ struct Plan {
               const char* a = image + ((n - u.n0) * between - low * x.slice(cut)) * wide +
                               ((q0[0] + d) * f.reach[0] * x.slice(0) + (q0[1] + h) * f.reach[1] * x.slice(1) + q0[2] * f.reach[2] * x.slice(2)) * wide;
               char* c = sums + ((n - u.n0) * sum_image + (origin[0] + d * f.step[0]) * sum_strides[0] +
-                                (origin[1] + h * f.step[1]) * sum_strides[1] + origin[2] * ld) * wide;
+                                (origin[1] + h * f.step[1]) * sum_strides[1] + origin[2] * pitch) * wide;
               for (int64_t w = 0; w < width; w += height) {
                 ahead.some();
                 results.some();
@@ -273,10 +279,17 @@ struct Plan {
                 const int64_t behind = streams && line < lines ? r.pass * ld * wide + line * kLineBytes : 0;
                 ++turn;
                 k.tile(std::min(r.pass, all - at), a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, r.table.data() + at,
-                       c + w * f.step[2] * ld * wide, f.step[2] * ld, std::min(height, width - w), vectors, (at > 0) + 2 * behind);
+                       c + w * f.step[2] * pitch * wide, f.step[2] * pitch, std::min(height, width - w), vectors, (at > 0) + 2 * behind);
               }
             }
       }
+    }
+    if (direct && !p.bias) return;
+    if (p.last) {
+      for (int64_t n = u.n0; n < u.n1; ++n)
+        k.lines(sums + (n - u.n0) * sum_image * wide, pitch, results_at + (n - u.n0) * out_size * all_rows * narrow, all_rows, (u.to - u.from) * out_slice,
+                std::min(vectors * k.lanes, p.rows - panel * ld), p.bias ? p.bias + first * narrow : nullptr);
+      return;
     }
     for (int64_t n = u.n0; n < u.n1; ++n)
       for (int64_t v = 0; v < vectors; ++v) {
@@ -314,7 +327,26 @@ int64_t PlaceImage::slice(int axis) const { return axis == 0 ? extent[1] * exten
 
 void PlaceImage::fill(const ConvKernels& k, const char* from, int64_t block, int64_t low, int64_t high, char* to) const {
   const int64_t channel = block * k.lanes;
+  if (last) return fill_last(k, from + channel * item_size(k.source), std::min(k.lanes, channels - channel), low, high, to + channel * item_size(k.compute));
   fill_some(k, from + channel * plane() * item_size(k.source), std::min(k.lanes, channels - channel), low, high, to + channel * item_size(k.compute));
+}
+
+void PlaceImage::fill_all(const ConvKernels& k, const char* from, int64_t low, int64_t high, char* to) const {
+  if (last) return fill_last(k, from, channels, low, high, to);
+  for (int64_t b = 0; b < blocks(k); ++b) fill(k, from, b, low, high, to);
+}
+
+void PlaceImage::fill_last(const ConvKernels& k, const char* from, int64_t count, int64_t low, int64_t high, char* to) const {
+  const int64_t narrow = item_size(k.source), wide = item_size(k.compute);
+  const int64_t first = std::clamp<int64_t>(low - pad[cut], 0, size[cut]), end = std::clamp<int64_t>(high - pad[cut], first, size[cut]);
+  if (first >= end) return;
+  to += (pad[0] * slice(0) + pad[1] * slice(1) + pad[2] * pitch - low * slice(cut)) * wide;
+  const int64_t w0 = cut == 2 ? first : 0, width = (cut == 2 ? end : size[2]) - w0;
+  const int64_t top = cut == 2 ? 0 : cut == 0 ? first * size[1] : first, bottom = cut == 2 ? 1 : cut == 0 ? end * size[1] : end;  // rows
+  const bool runs = last == count && pitch == count;  // a row lies together in both
+  for (int64_t r = top; r < bottom; ++r)
+    k.rows(from + (r * size[2] + w0) * last * narrow, last, 1, to + (r / size[1] * slice(0) + r % size[1] * slice(1) + w0 * pitch) * wide, pitch,
+           runs ? 1 : width, runs ? width * count : count);
 }
 
 void PlaceImage::fill_some(const ConvKernels& k, const char* from, int64_t count, int64_t low, int64_t high, char* to) const {
@@ -410,7 +442,9 @@ bool places_pay(const PlacesJob& p, bool packed) {
   if (p.rows < 2) return false;  // a weighted sum of rows
   // Padding and strides far beyond the image: a copy of it all would be mostly zeros.
   if (p.image.elements() > 8 * p.image.channels * p.image.plane() + (1 << 20)) return false;
-  // The other way reads a weight that is far away element by element.
+  // The other way would need copies of what has its channels side by side.
+  if (p.last || p.image.last) return true;
+  // It reads a weight that is far away element by element.
   const double weights = double(p.groups * p.rows) * double(p.image.channels * p.taps);
   return p.cycles + (packed ? 0 : weights * (weights > 1 << 18 ? 0.6 : 0.35)) < planes_cycles(p);
 }
@@ -480,12 +514,12 @@ void run_places(const PlacesJob& p) {
     pack_channels(p, g, panel, 0, p.image.channels, own, at.data());
     return own;
   };
-  const int64_t sum_elements = plan.images * (plan.strips() ? plan.strip * plan.out_slice : plan.out_size) * plan.ld;
+  const int64_t sum_elements = plan.direct ? 0 : plan.images * (plan.strips() ? plan.strip * plan.out_slice : plan.out_size) * plan.ld;
   const bool shared = parallel && count < 3 * threads && p.batch * p.groups * between * wide <= kSharedBytes;
   if (!shared) {
     const int64_t group = plan.span * p.image.slice(plan.cut), one = p.groups * group;
     parallel_for(count, parallel ? 1 : count, [&](int64_t from, int64_t last) {
-      Buffer images(size_t((plan.unit_elements() + slack) * wide)), sums(size_t((sum_elements + slack) * wide)), own(own_bytes);
+      Buffer images(size_t((plan.unit_elements() + slack) * wide)), sums(plan.direct ? 0 : size_t((sum_elements + slack) * wide)), own(own_bytes);
       if (p.image.padded()) std::memset(images.data, 0, images.bytes);
       for (int64_t i = from; i < last; ++i) {
         const Unit& u = units[size_t(i)];
@@ -495,7 +529,7 @@ void run_places(const PlacesJob& p) {
           for (int64_t g = 0; g < p.groups; ++g) {
             char* to = images.data + ((n - u.n0) * one + g * group) * wide;
             if (plan.strips()) p.image.clear(k, low, high, to);
-            for (int64_t b = 0; b < p.image.blocks(k); ++b) p.image.fill(k, plan.planes(n, g), b, low, high, to);
+            p.image.fill_all(k, plan.source(n, g), low, high, to);
           }
         for (int64_t g = 0; g < p.groups; ++g)
           for (int64_t panel = 0; panel < plan.panels; ++panel)
@@ -513,14 +547,14 @@ void run_places(const PlacesJob& p) {
       const int64_t pair = i / p.image.blocks(k), block = i % p.image.blocks(k);
       char* to = images.data + pair * between * wide;
       if (p.image.padded()) p.image.clear_border(k, block, to);  // belongs to who copies these channels
-      p.image.fill(k, plan.planes(pair / p.groups, pair % p.groups), block, 0, p.image.extent[plan.cut], to);
+      p.image.fill(k, plan.source(pair / p.groups, pair % p.groups), block, 0, p.image.extent[plan.cut], to);
     }
   });
   // So many that the last one is short; what the next panel needs is asked for if it is of the same task.
   const int64_t splits = std::min(plan.panels, std::max<int64_t>(1, ceil_div(16 * threads, count * p.groups)));
   const int64_t tasks = count * p.groups * splits;
   parallel_for(tasks, 1, [&](int64_t from, int64_t last) {
-    Buffer sums(size_t((sum_elements + slack) * wide)), own(own_bytes);
+    Buffer sums(plan.direct ? 0 : size_t((sum_elements + slack) * wide)), own(own_bytes);
     for (int64_t i = from; i < last; ++i) {
       const int64_t split = i % splits, g = i / splits % p.groups;
       const Unit& u = units[size_t(i / splits / p.groups)];

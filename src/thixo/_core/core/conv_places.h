@@ -17,6 +17,7 @@ struct PlaceImage {
   int cut = 0;                                              // the first axis with more than one position: strips are cut there
   std::vector<int64_t> places;                              // of each element of the source's first rows, without the padding
   int64_t listed = 0;                                       // these rows
+  int64_t last = 0;                                         // elements from place to place of a source with channels side by side; 0: planes
 
   // Extents are at least those that hold the source. `tight`: places follow each other without a gap.
   void lay_out(int64_t channel_count, const int64_t* sizes, const int64_t* pads, const int64_t* extents, bool tight);
@@ -25,14 +26,23 @@ struct PlaceImage {
   int64_t elements() const { return extent[0] * slice(0); }
   int64_t plane() const { return size[0] * size[1] * size[2]; }
   int64_t blocks(const ConvKernels& k) const { return ceil_div(channels, k.lanes); }
+  // Where the channels of one group of image n begin in the source, in elements.
+  int64_t origin(int64_t n, int64_t g, int64_t groups) const {
+    return last ? n * plane() * last + g * channels : (n * groups + g) * channels * plane();
+  }
   // Copies positions [low, high) of the cut axis, one vector of channels; `from` is the first of all channels' planes.
   void fill(const ConvKernels& k, const char* from, int64_t block, int64_t low, int64_t high, char* to) const;
+  // The same of all channels.
+  void fill_all(const ConvKernels& k, const char* from, int64_t low, int64_t high, char* to) const;
   // The same of `count` channels of which `from` is the first; `to` is where this one goes.
   void fill_some(const ConvKernels& k, const char* from, int64_t count, int64_t low, int64_t high, char* to) const;
   // Zeros where the source has no such positions.
   void clear(const ConvKernels& k, int64_t low, int64_t high, char* to) const;
   // Zeros all round the source, in one vector of channels of a whole copy.
   void clear_border(const ConvKernels& k, int64_t block, char* to) const;
+
+ private:
+  void fill_last(const ConvKernels& k, const char* from, int64_t count, int64_t low, int64_t high, char* to) const;
 };
 
 // Results that meet the same taps: those at start + q * step, q < count.
@@ -56,6 +66,7 @@ struct PlacesJob {
   bool turned = false;  // the weight is [groups][channels][rows][taps], else [groups][rows][channels][taps]
   const char* bias = nullptr;
   char* y = nullptr;
+  bool last = false;    // y has its channels side by side
   const char* packed = nullptr;  // the weight as it is read, where that was made before; see pack_places, winograd_kernels
   std::vector<PlacePhase> phases;
   double work = 0;

@@ -38,6 +38,7 @@ struct WeightJob {
   int64_t wide = 4, narrow = 4;
   PlaceImage image;                // one group's channels
   bool copies = true;              // else x is read from where it is
+  bool turns = true;               // y is copied with its channels side by side; else they lie so, in whole vectors
   bool joins = false;              // taps along the last axis are neighbours as channels are: one set of rows
   int64_t sets = 1, members = 1;   // sets of rows, each with a place of its own in the image; rows of each
   int64_t a_row = 1, a_image = 0;  // from row to row; from unit to unit of a chunk
@@ -53,6 +54,7 @@ struct WeightJob {
     wide = item_size(k.compute);
     narrow = item_size(k.source);
     copies = k.source != k.compute || c.taps() > 1 || c.padding[0] + c.padding[1] + c.padding[2] > 0;
+    turns = !(c.y_last && k.source == k.compute && c.outer % k.lanes == 0);
     joins = copies && c.dilation[2] == 1 && c.kernel[2] > 1 && c.inner < 64;
     members = joins ? c.kernel[2] * c.inner : c.inner;
     sets = joins ? c.kernel[0] * c.kernel[1] : c.taps();
@@ -77,13 +79,14 @@ struct WeightJob {
     int64_t extent[3];
     for (int i = 0; i < 3; ++i) extent[i] = (c.out[i] - 1) * c.stride[i] + (c.kernel[i] - 1) * c.dilation[i] + 1;
     if (!copies) {
-      a_row = c.in_size();
+      a_row = c.x_last ? 1 : c.in_size();
       a_image = channels() * c.in_size();
       shifts.push_back(0);
       strip = c.out[image.cut];
       return;
     }
     image.lay_out(c.inner, c.in, c.padding, extent, joins);
+    if (c.x_last) image.last = channels();
     // A large image goes by strips that stay near, where their sums are few.
     const int64_t bytes = (c.groups * image.elements() + c.groups * padded * c.out_size()) * wide, all = c.out[image.cut];
     if (sums * wide <= kPartBytes) strips = std::min(all, ceil_div(bytes, kChunkBytes));
@@ -109,7 +112,9 @@ struct WeightJob {
   int64_t places(int64_t first, int64_t count) const {
     return strips == 1 ? count * c.out_size() : (std::min((first % strips + 1) * strip, c.out[image.cut]) - first % strips * strip) * slice();
   }
-  int64_t turned_elements() const { return c.groups * padded * unit_places(); }
+  int64_t turned_elements() const { return turns ? c.groups * padded * unit_places() : 0; }
+  // The first place of a unit among those of all images.
+  int64_t start(int64_t unit) const { return unit / strips * c.out_size() + unit % strips * unit_places(); }
 };
 
 // ---- by tiles
@@ -127,8 +132,9 @@ struct Chunk {
         turned(size_t(count * job.turned_elements() * job.wide)) {
     if (images.data && j.image.padded()) std::memset(images.data, 0, images.bytes);
     const Convolution& c = j.c;
-    if (c.outer % j.k.lanes) std::memset(turned.data, 0, turned.bytes);  // no odd numbers in what is left over
-    const int64_t w0 = j.copies ? j.image.slice(2) : 1, h0 = j.copies ? j.image.slice(1) : c.in[2], d0 = j.copies ? j.image.slice(0) : c.in[1] * c.in[2];
+    if (turned.data && c.outer % j.k.lanes) std::memset(turned.data, 0, turned.bytes);  // no odd numbers in what is left over
+    const int64_t own = c.x_last ? j.channels() : 1, place = j.turns ? j.ld : c.groups * c.outer;
+    const int64_t w0 = j.copies ? j.image.slice(2) : own, h0 = j.copies ? j.image.slice(1) : c.in[2] * own, d0 = j.copies ? j.image.slice(0) : c.in[1] * c.in[2] * own;
     int64_t out[3] = {c.out[0], c.out[1], c.out[2]};
     out[j.image.cut] = j.strip;
     table.reserve(size_t(count * j.unit_places()));
@@ -136,7 +142,7 @@ struct Chunk {
       for (int64_t d = 0; d < out[0]; ++d)
         for (int64_t h = 0; h < out[1]; ++h)
           for (int64_t w = 0; w < out[2]; ++w)
-            table.push_back({(n * j.a_image + d * c.stride[0] * d0 + h * c.stride[1] * h0 + w * c.stride[2] * w0) * j.wide, p++ * j.ld * j.wide});
+            table.push_back({(n * j.a_image + d * c.stride[0] * d0 + h * c.stride[1] * h0 + w * c.stride[2] * w0) * j.wide, p++ * place * j.wide});
     for (int64_t p = 0; p < j.unit_places(); ++p) columns.push_back(p * j.ld);
   }
   // Vectors of channels of x in one unit, and their copies: unit `n0 + n` of all is unit n of these.
@@ -147,20 +153,28 @@ struct Chunk {
     const int64_t low = j.strips == 1 ? 0 : first, high = j.strips == 1 ? j.image.extent[j.image.cut] : first + j.reach(j.strip);
     char* to = images.data + (n * j.a_image + group * j.group) * j.wide;
     if (j.strips > 1 && block == 0) j.image.clear(j.k, low, high, to);
-    j.image.fill(j.k, j.x + (image * j.channels() + group * j.c.inner) * j.c.in_size() * j.narrow, block, low, high, to);
+    j.image.fill(j.k, j.x + j.image.origin(image, group, j.c.groups) * j.narrow, block, low, high, to);
   }
-  int64_t turns() const { return j.c.groups * j.panels * j.vectors; }
+  int64_t turns() const { return j.turns ? j.c.groups * j.panels * j.vectors : 0; }
   // One vector of channels of y in unit n.
   void turn(int64_t n0, int64_t n, int64_t i) {
     const Convolution& c = j.c;
     const int64_t group = i / (j.panels * j.vectors), vector = i % (j.panels * j.vectors), first = vector * j.k.lanes;
     if (first >= c.outer) return;
-    const int64_t image = (n0 + n) / j.strips, start = (n0 + n) % j.strips * j.unit_places();
+    const int64_t image = (n0 + n) / j.strips, start = (n0 + n) % j.strips * j.unit_places(), some = std::min(j.k.lanes, c.outer - first);
+    char* to = panel(n0, group, vector / j.vectors) + (n * j.unit_places() * j.ld + vector % j.vectors * j.k.lanes) * j.wide;
+    if (c.y_last) {
+      const int64_t all = c.groups * c.outer;
+      return j.k.rows(j.y + (j.start(n0 + n) * all + group * c.outer + first) * j.narrow, all, 1, to, j.ld, j.places(n0 + n, 1), some);
+    }
     const char* from = j.y + (((image * c.groups + group) * c.outer + first) * c.out_size() + start) * j.narrow;
-    char* to = panel(group, vector / j.vectors) + (n * j.unit_places() * j.ld + vector % j.vectors * j.k.lanes) * j.wide;
-    j.k.spread(from, c.out_size(), to, columns.data(), j.places(n0 + n, 1), std::min(j.k.lanes, c.outer - first));
+    j.k.spread(from, c.out_size(), to, columns.data(), j.places(n0 + n, 1), some);
   }
-  char* panel(int64_t group, int64_t p) { return turned.data + (group * j.panels + p) * most * j.unit_places() * j.ld * j.wide; }
+  // Channels of y, where unit n0 of all is the first of these.
+  char* panel(int64_t n0, int64_t group, int64_t p) const {
+    if (!j.turns) return const_cast<char*>(j.y) + (j.start(n0) * j.c.groups * j.c.outer + group * j.c.outer + p * j.ld) * j.wide;
+    return turned.data + (group * j.panels + p) * most * j.unit_places() * j.ld * j.wide;
+  }
   // Adds `count` units to the sums of panels [p0, p1), for members [m0, m1) of sets [s0, s1). Sums lie `row` elements
   // apart from member to member and `set` from set to set; `sums` is that of the first of these panels and members, of set 0.
   void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t s0, int64_t s1, int64_t m0, int64_t m1,
@@ -173,14 +187,14 @@ struct Chunk {
            char* sums, int64_t row, int64_t set, bool fresh, Before&& before) {
     const Convolution& c = j.c;
     const int64_t all = j.places(n0, count), passes = ceil_div(all, j.copies ? kPlaces : 2 * kPlaces), pass = ceil_div(all, passes);
-    const char* a = j.copies ? images.data + group * j.group * j.wide : j.x + (n0 * j.a_image + group * c.inner * j.a_row) * j.wide;
+    const char* a = j.copies ? images.data + group * j.group * j.wide : j.x + (n0 * j.a_image + group * c.inner * j.a_row) * j.wide;  // of whole images
     for (int64_t at = 0; at < all; at += pass)
       for (int64_t p = p0; p < p1; ++p) {
         const int64_t vectors = std::min(j.vectors, ceil_div(c.outer, j.k.lanes) - p * j.vectors);
         for (int64_t s = s0; s < s1; ++s)
           for (int64_t m = m0; m < m1; m += j.height) {
             before();
-            j.k.tile(std::min(pass, all - at), a + (j.shifts[size_t(s)] + m * j.a_row) * j.wide, j.a_row, panel(group, p), table.data() + at,
+            j.k.tile(std::min(pass, all - at), a + (j.shifts[size_t(s)] + m * j.a_row) * j.wide, j.a_row, panel(n0, group, p), table.data() + at,
                      sums + (s * set + (m - m0) * row + (p - p0) * j.ld) * j.wide, row,
                      std::min(j.height, m1 - m), vectors, !fresh || at > 0);
           }
@@ -406,11 +420,12 @@ void convolve_weight(const Convolution& c, const void* x, const void* y, void* w
   const bool parallel = c.work() >= kParallelWork && get_num_threads() > 1 && !in_parallel_loop();
   bool plain = c.taps() == 1;
   for (int i = 0; i < 3; ++i) plain = plain && c.stride[i] == 1 && c.padding[i] == 0;
-  if (plain && k.source == k.compute && std::min(c.inner, c.outer) <= k.lanes && std::max(c.inner, c.outer) > 1 && c.out_size() >= 4 * k.lanes)
+  const bool last = c.x_last || c.y_last;
+  if (plain && !last && k.source == k.compute && std::min(c.inner, c.outer) <= k.lanes && std::max(c.inner, c.outer) > 1 && c.out_size() >= 4 * k.lanes)
     return by_products(j, w);
   // For each place: a product and an unaligned load for every vector of places.
   const double dots = 1.3 * double(c.inner * c.outer * c.taps()) / double(k.lanes);
-  if (dots < j.tile_cost) return by_dots(j, w, parallel);
+  if (dots < j.tile_cost && !last) return by_dots(j, w, parallel);
   const ConvPlan plan = conv_plan();
   if (plan == ConvPlan::Chosen || plan == ConvPlan::Winograd) {
     const double cycles = winograd_weight_cycles(c), direct = 0.95 * j.tile_cost * double(c.batch * c.groups * c.out_size());
@@ -420,6 +435,7 @@ void convolve_weight(const Convolution& c, const void* x, const void* y, void* w
   // One tap that meets every place: either may be the one that is turned, so the smaller one is.
   Convolution other = c;
   std::swap(other.inner, other.outer);
+  std::swap(other.x_last, other.y_last);
   WeightJob exchanged(other, k, y, x);
   by_tiles(exchanged, w, parallel, true);
 }

@@ -13,7 +13,7 @@ namespace {
 using InCall = void (*)(const void* image, int64_t row, int64_t pitch, void* v, int64_t v_row, int64_t between, int64_t tiles,
                         int64_t count);
 using WeightCall = void (*)(const void* w, int64_t ld, int64_t count, void* u, int64_t between);
-using OutCall = void (*)(const void* m, int64_t between, int64_t ld, void* y, int64_t y_row, int64_t tiles, int64_t count,
+using OutCall = void (*)(const void* m, int64_t between, int64_t ld, void* y, int64_t y_row, int64_t y_place, int64_t tiles, int64_t count,
                          int64_t* wrong);
 
 struct Transforms {
@@ -62,6 +62,7 @@ struct Plan {
   int64_t u_panel, u_each;            // the same of U
   int64_t pass;                       // channels in one pass
   bool heavy;                         // U is far away
+  bool direct;                        // results are written to where they lie
   std::vector<Offsets> table;
   std::vector<int64_t> places;        // of the results of a block of one image
 
@@ -70,6 +71,8 @@ struct Plan {
     across = ceil_div(p.out[2], 2);
     const int64_t extent[3] = {1, 2 * down + 2, 2 * across + 2};
     image.lay_out(p.image.channels, p.image.size, p.image.pad, extent, false);
+    image.last = p.image.last;
+    direct = p.last && p.rows % k.lanes == 0 && p.out[1] % 2 == 0 && p.out[2] % 2 == 0;
     ld = p.vectors * k.lanes;
     panels = ceil_div(ceil_div(p.rows, k.lanes), p.vectors);
     v_row = round_up(image.channels, k.lanes);
@@ -131,7 +134,7 @@ struct Room {
   explicit Room(const Plan& made)
       : plan(made), images(size_t(made.images * made.p.groups * made.span() * made.image.slice(1) + made.k.lanes) * 4),
         v(size_t(kProducts * made.v_each) * 4), m(size_t(kProducts * made.m_each) * 4),
-        sums(size_t(made.block * 4 * made.across * made.ld + made.k.lanes) * 4) {
+        sums(made.direct ? 0 : size_t(made.block * 4 * made.across * made.ld + made.k.lanes) * 4) {
     std::memset(images.data, 0, images.bytes);
   }
 
@@ -146,9 +149,8 @@ struct Room {
     for (int64_t n = n0; n < n1; ++n)
       for (int64_t g = 0; g < p.groups; ++g) {
         char* into = images.data + ((n - n0) * p.groups + g) * group * 4;
-        const char* planes = p.source + (n * p.groups + g) * x.channels * x.plane() * 4;
         if (plan.strips()) x.clear(plan.k, low, high, into);
-        for (int64_t b = 0; b < x.blocks(plan.k); ++b) x.fill(plan.k, planes, b, low, high, into);
+        x.fill_all(plan.k, p.source + x.origin(n, g, p.groups) * 4, low, high, into);
       }
     const int64_t each = to - from, rows = (n1 - n0) * each;
     for (int64_t g = 0; g < p.groups; ++g)
@@ -191,16 +193,32 @@ struct Room {
     const PlacesJob& p = plan.p;
     const ConvKernels& k = plan.k;
     const int64_t row = 2 * plan.across * plan.ld, skip = skipped(panel) * k.lanes;
+    const int64_t all_rows = p.groups * p.rows, channel = panel * plan.ld + skip, count = std::min(vectors(panel) * k.lanes, p.rows - channel);
+    const char* bias = p.bias ? p.bias + (g * p.rows + channel) * 4 : nullptr;
+    // Where the results of a row of tiles begin that have their channels side by side.
+    auto at = [&](int64_t i) {
+      return p.y + (((n0 + i / each) * p.out[1] + 2 * (from + i % each)) * p.out[2] * all_rows + g * p.rows + channel) * 4;
+    };
     for (int64_t i = r; i < last; ++i)
-      plan.t.out(m.data + (slot * plan.m_panel + (i - r) * plan.across * plan.ld + skip) * 4, plan.m_each, plan.ld, sums.data + ((i - r) * 2 * row + skip) * 4, row, plan.across,
-                 vectors(panel) * k.lanes, &wrong);
+      plan.t.out(m.data + (slot * plan.m_panel + (i - r) * plan.across * plan.ld + skip) * 4, plan.m_each, plan.ld,
+                 plan.direct ? at(i) : sums.data + ((i - r) * 2 * row + skip) * 4, plan.direct ? p.out[2] * all_rows : row, plan.direct ? all_rows : plan.ld,
+                 plan.across, vectors(panel) * k.lanes, &wrong);
+    if (p.last) {
+      if (plan.direct && !bias) return;
+      for (int64_t i = r; i < last; ++i)
+        for (int64_t h = 0; h < std::min<int64_t>(2, p.out[1] - 2 * (from + i % each)); ++h) {
+          char* to = at(i) + h * p.out[2] * all_rows * 4;
+          k.lines(plan.direct ? to : sums.data + ((i - r) * 2 * row + h * row + skip) * 4, plan.direct ? all_rows : plan.ld, to, all_rows, p.out[2], count, bias);
+        }
+      return;
+    }
     for (int64_t i = r; i < last;) {  // the rows of one image at a time
       const int64_t n = n0 + i / each, top = from + i % each, some = std::min(last - i, each - i % each);
       const int64_t h0 = 2 * top, h1 = std::min(2 * (top + some), p.out[1]), plane = p.out[1] * p.out[2];
       for (int64_t j = 0; j < vectors(panel); ++j) {
-        const int64_t channel = panel * p.vectors * k.lanes + skip + j * k.lanes, out = g * p.rows + channel;
+        const int64_t part = channel + j * k.lanes, out = g * p.rows + part;
         k.collect(sums.data + ((i - r) * 2 * row + skip + j * k.lanes) * 4, plan.places.data(), p.y + ((n * p.groups * p.rows + out) * plane + h0 * p.out[2]) * 4,
-                  plane, (h1 - h0) * p.out[2], std::min(k.lanes, p.rows - channel), p.bias ? p.bias + out * 4 : nullptr);
+                  plane, (h1 - h0) * p.out[2], std::min(k.lanes, p.rows - part), bias ? bias + j * k.lanes * 4 : nullptr);
       }
       i += some;
     }
@@ -222,8 +240,8 @@ bool winograd_pays(const PlacesJob& p, bool packed) {
   const bool far = pairs * 16 * 64 > 2 << 20;
   const double kernels = pairs * (packed ? (far ? 60 : 0) : far ? 220 : 80);
   // A product of few channels is short, and what surrounds it counts; so do the transforms.
-  const double own = tiles * rows * 16 * (channels * 0.55 + 5) + tiles * (channels / lanes * 45 + rows * 110) + kernels;
-  return own < 0.95 * std::min(p.cycles, planes_cycles(p));
+  const double own = tiles * rows * 16 * (channels * 0.55 + 5) + tiles * (channels / lanes * 45 + rows * (p.last ? 60 : 110)) + kernels;
+  return own < 0.95 * (p.last || p.image.last ? p.cycles : std::min(p.cycles, planes_cycles(p)));
 }
 
 size_t winograd_kernel_bytes(const PlacesJob& p) { return size_t(p.groups * kProducts * Plan(p).u_each) * 4; }

@@ -97,6 +97,8 @@ struct Plan {
     const int64_t none[3] = {0, 0, 0}, in[3] = {1, 2 * down + 2, 2 * across + 2}, out[3] = {1, 2 * down, 2 * across};
     x.lay_out(c.inner, c.in, c.padding, in, false);
     y.lay_out(c.outer, c.out, none, out, false);
+    if (c.x_last) x.last = c.groups * c.inner;
+    if (c.y_last) y.last = c.groups * c.outer;
   }
 };
 
@@ -119,10 +121,8 @@ struct Room {
   void transform(const char* xs, const char* ys, int64_t n, int64_t g, int64_t from, int64_t to, int64_t at, bool fresh) {
     const Convolution& c = p.c;
     if (fresh) {
-      const char* planes = xs + (n * c.groups + g) * c.inner * c.in_size() * 4;
-      const char* others = ys + (n * c.groups + g) * c.outer * c.out_size() * 4;
-      for (int64_t b = 0; b < p.x.blocks(p.k); ++b) p.x.fill(p.k, planes, b, 0, p.x.extent[p.x.cut], image.data);
-      for (int64_t b = 0; b < p.y.blocks(p.k); ++b) p.y.fill(p.k, others, b, 0, p.y.extent[p.y.cut], gradient.data);
+      p.x.fill_all(p.k, xs + p.x.origin(n, g, c.groups) * 4, 0, p.x.extent[p.x.cut], image.data);
+      p.y.fill_all(p.k, ys + p.y.origin(n, g, c.groups) * 4, 0, p.y.extent[p.y.cut], gradient.data);
     }
     for (int64_t r = from; r < to; ++r, ++at) {
       p.t.in(image.data + 2 * r * p.x.slice(1) * 4, p.x.slice(1), p.x.pitch, v.data + at * p.across * p.v_row * 4, p.v_row, p.v_each, p.across, c.inner);

@@ -198,6 +198,11 @@ void ProductStep::run() {
 }
 
 void ConvolutionStep::run() {
+  if (kind == Kind::Weight) return convolve_weight(convolution, x.at(), y.at(), w.at());
+  if (kind == Kind::Input) {
+    if (!convolve_transposed(convolution, y.at(), w.at(), x.at())) convolve_transposed_by_definition(convolution, y.at(), w.at(), x.at());
+    return;
+  }
   if (fixed) {
     fixed = false;
     packed = pack_weight(convolution, w.at());

@@ -113,6 +113,8 @@ struct ProductStep final : Step {
 };
 
 struct ConvolutionStep final : Step {
+  enum class Kind : uint8_t { Forward, Input, Weight };  // which of the three is made
+  Kind kind = Kind::Forward;
   Convolution convolution;
   Place x, w, bias, y;
   bool fixed = false;  // the weight never changes: it is packed by the first run

@@ -423,6 +423,19 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   const int64_t total = nest.segments * nest.columns;
   const bool across = nest.layout == RowLayout::Across;
   const int64_t lanes = 16;
+  if (kernel.loose && across && !in_parts && nest.outer_total == 1 && nest.segments == 1 && nest.rows <= kernel.width) {
+    // Too few rows for threads to share: they share out places.
+    const int64_t unit = std::max<int64_t>(64, kBlock / nest.rows), blocks = (total + unit - 1) / unit;
+    parallel_evenly(blocks, 1, [&](int64_t begin, int64_t end) {
+      Block block(row_scratch(nest, kernel));
+      for (int64_t i = begin; i < end; ++i) {
+        char* pointers[kMaxRowOperands];
+        for (int k = 0; k < count; ++k) pointers[k] = nest.data[k] + i * unit * nest.strides[3 * k + 2];
+        loop(pointers, nest.strides, nest.rows, 1, std::min(unit, total - i * unit), block.data);
+      }
+    });
+    return small.finish(kernel);
+  }
   ColumnSums sums(kernel);
   // Rows of one task. Each row is computed alone, so that the cut may follow the number of threads.
   int64_t chunk = std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, total));

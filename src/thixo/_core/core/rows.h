@@ -26,6 +26,7 @@ struct RowKernel {
   int slots = 0;         // scratch: lines of 8 bytes for each place
   int width = 1;         // rows that lanes across rows take at a time
   bool ordered = false;  // it asks for the position along the row
+  bool loose = false;    // it reduces nothing: places may be cut anywhere
   int64_t grain = 16384;  // elements that are worth a thread
 };
 

@@ -23,7 +23,12 @@ from thixo.codegen.llvm.emit import Function, module, vector
 from thixo.codegen.llvm.target import Target
 from thixo.codegen.llvm.window_depth import depth_functions, dots_functions, plane_function
 from thixo.codegen.llvm.window_pool import max_function
-from thixo.codegen.llvm.window_turn import collect_function, masks_fit, spread_function
+from thixo.codegen.llvm.window_turn import (
+    collect_function,
+    lines_function,
+    masks_fit,
+    spread_function,
+)
 from thixo.codegen.llvm.winograd import winograd_functions
 
 COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
@@ -394,6 +399,7 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
             turn_function(dtype, target),
             spread_function(dtype, compute, target),
             collect_function(dtype, compute, target),
+            lines_function(dtype, compute, target),
         ]
         yield f"conv-{dtype}", module(functions)
     yield "conv-winograd", module(winograd_functions(target))

@@ -2,8 +2,9 @@
 
     conv_<S>_spread    planes of channels become places with their channels side by side, converted
     conv_<S>_collect   the other way, bias added and rounded
+    conv_<S>_lines     the same where results have their channels side by side too
 
-S is what is in memory. Both find places through a table, so borders, gaps and strides are numbers in it.
+S is what is in memory. The first two find places through a table, so borders, gaps and strides are numbers in it.
 """
 
 from __future__ import annotations
@@ -179,4 +180,53 @@ def collect_function(to: str, compute: str, target: Target) -> Function:
                     f.store(element, one, f.at(at, j, element), size)
 
             each(rows, at, some)
+    return f
+
+
+def lines_function(to: str, compute: str, target: Target) -> Function:
+    """to[p * to_row + i] = sums[p * ld + i] + bias[i] for p < places, i < count; the sums may lie where the results go.
+
+    `bias` may be null.
+    """
+    parameters = (
+        ("ptr", "sums"), ("i64", "ld"), ("ptr", "to"), ("i64", "to_row"), ("i64", "places"), ("i64", "count"),
+        ("ptr noalias readonly", "bias"),
+    )  # fmt: skip
+    f = Function(f"conv_{to}_lines", parameters, attributes=target.attributes)
+    lanes, element, size = target.lanes(BYTES[compute]), MEMORY[to], BYTES[to]
+    wide_element, wide_size = TYPES[compute], BYTES[compute]
+    has_masks = masks_fit(to, target)
+    has_bias = f.compare("ne", "%bias", "null", "ptr")
+    many = f.op(f"and i64 %count, {-lanes}")
+    rest = f.sub("%count", many)
+
+    def part(i: str, n: int, mask: str = "") -> None:
+        """Channels i ..., of all places."""
+        narrow, wide = vector(element, n), vector(wide_element, n)
+        more = f.variable(wide, "zeroinitializer" if n > 1 else "0.0")
+        with f.when(has_bias):
+            at = f.at("%bias", i, element)
+            read = f.masked_load(narrow, at, mask, size) if mask else f.load(narrow, at, size)
+            f.store(wide, converted(f, to, compute, read, n), more)
+        added = f.load(wide, more)
+        with f.loop(0, "%places") as p:
+            at = f.at("%sums", f.add(f.mul(p, "%ld"), i), wide_element)
+            into = f.at("%to", f.add(f.mul(p, "%to_row"), i), element)
+            sums = f.masked_load(wide, at, mask, wide_size) if mask else f.load(wide, at, wide_size)
+            biased = f.op(f"fadd {wide} {sums}, {added}")
+            chosen = f.op(f"select i1 {has_bias}, {wide} {biased}, {wide} {sums}")
+            value = rounded(f, compute, to, chosen, n)
+            if mask:
+                f.masked_store(narrow, value, into, mask, size)
+            else:
+                f.store(narrow, value, into, size)
+
+    with f.loop(0, many, lanes) as i:
+        part(i, lanes)
+    if has_masks:
+        with f.when(f.compare("ne", rest, 0)):
+            part(many, lanes, f.mask(rest, lanes))
+    else:
+        with f.loop(many, "%count") as i:
+            part(i, 1)
     return f

@@ -110,13 +110,13 @@ def weight_function(target: Target) -> Function:
 
 
 def output_function(target: Target) -> Function:
-    """Two rows of results: y[r * y_row + 2 t * ld + ...] from m[xi * between + t * ld + j], t < tiles, j < count.
+    """Two rows of results: y[r * y_row + 2 t * y_place + ...] from m[xi * between + t * ld + j], t < tiles, j < count.
 
     `wrong` is set where a result is no finite number.
     """
     parameters = (
         ("ptr noalias readonly", "m"), ("i64", "between"), ("i64", "ld"), ("ptr noalias", "y"), ("i64", "y_row"),
-        ("i64", "tiles"), ("i64", "count"), ("ptr noalias", "wrong"),
+        ("i64", "y_place"), ("i64", "tiles"), ("i64", "count"), ("ptr noalias", "wrong"),
     )  # fmt: skip
     f = Function("conv_f32_wino_out", parameters, attributes=target.attributes)
     lanes = target.lanes(4)
@@ -129,11 +129,11 @@ def output_function(target: Target) -> Function:
             pieces.append(f.load(vec, at, 4))
             at = f.at(at, "%between", "float")
         columns = [_out_rows(f, vec, [pieces[r * 4 + c] for r in range(4)]) for c in range(4)]
-        to = f.at("%y", f.add(f.mul(f.mul(t, 2), "%ld"), j), "float")
+        to = f.at("%y", f.add(f.mul(f.mul(t, 2), "%y_place"), j), "float")
         for r in range(2):
             for value, place in zip(
                 _out_rows(f, vec, [columns[c][r] for c in range(4)]),
-                (to, f.at(to, "%ld", "float")),
+                (to, f.at(to, "%y_place", "float")),
                 strict=True,
             ):
                 # Zero times anything finite is zero; all else is no number.
