@@ -303,6 +303,8 @@ def test_largest_values_and_places(pool, dtype):
     wanted, places = pooling.MaxPoolWithIndices.kernel(x, *window)
     assert np.array_equal(exact(values), wanted, equal_nan=True)
     assert np.array_equal(np.asarray(indices), places)
+    alone = F.max_pool_values(tx.tensor(x, dtype=dtype), *window)
+    assert np.array_equal(exact(alone), wanted, equal_nan=True)
 
 
 def test_gradients_of_overlapping_windows_add_up():

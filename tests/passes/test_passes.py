@@ -6,7 +6,7 @@ import pytest
 import thixo as tx
 from thixo.autodiff import gradient_graph
 from thixo.errors import ArgumentError, GraphError
-from thixo.graph import Interpreter, parse
+from thixo.graph import Graph, Interpreter, parse
 from thixo.graph.control import subgraphs
 from thixo.graph.operators import find
 from thixo.passes import PASSES, optimize
@@ -214,3 +214,22 @@ def test_infinities_and_zeros_keep_their_signs():
         "graph f(x: f32[3]) {\n  a: f32[3] = sub(x, 0.0)\n  b: f32[3] = mul(a, 1.0)\n  return b\n}"
     )
     same_results(graph, optimize(graph).graph, x)
+
+
+def test_largest_values_without_their_places():
+    def declared(fetch_indices):
+        graph = Graph("pool")
+        x = graph.input("x", "f32[2, 3, 9, 9]")
+        values, indices = graph.call(
+            "nn.functional.max_pool_with_indices", x, (3, 3), (2, 2), (1, 1), (1, 1), False
+        )
+        graph.outputs = [values, indices] if fetch_indices else [values]
+        return graph
+
+    both, alone = optimize(declared(True)), optimize(declared(False))
+    assert [n.op.sig.name for n in both.graph.nodes] == ["max_pool_with_indices"]
+    assert [n.op.sig.name for n in alone.graph.nodes] == ["max_pool_values"]
+    x = tx.tensor(np.random.default_rng(0).standard_normal((2, 3, 9, 9)).astype(np.float32))
+    expected, _ = Interpreter(both.graph).run(x)
+    (found,) = Interpreter(alone.graph).run(x)
+    assert (found == expected).all()

@@ -42,6 +42,7 @@ class Control:
 
     kind = "control"
     random = False  # its graphs may be: see `is_random`
+    first_alone = None
     version = 1
 
     def __init__(

@@ -232,6 +232,8 @@ def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int |
 def max_pool3d(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, *, return_indices: Literal[True]) -> _ValuesIndices: ...
 def max_pool3d_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, dilation: _int | Sequence[_int] = 1, ceil_mode: _bool = False, return_indices: _bool = False, *, out: tuple[Tensor, ...] | None = None) -> _ValuesIndices:
     """`max_pool3d` that always gives the indices too."""
+def max_pool_values(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], ceil_mode: _bool, *, out: Tensor | None = None) -> Tensor:
+    """The largest value of each window, in any number of dimensions; not where it was."""
 def max_pool_with_indices(input: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], ceil_mode: _bool, *, out: tuple[Tensor, ...] | None = None) -> _ValuesIndices:
     """The largest value of each window and its place in the flattened input, in any number of dimensions."""
 def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int] | None = None, padding: _int | Sequence[_int] = 0, output_size: _int | Sequence[_int] | None = None, *, out: Tensor | None = None) -> Tensor:

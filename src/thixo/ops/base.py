@@ -53,6 +53,9 @@ class Op:
     dtypes: ClassVar[tuple[DType, ...]] = ALL  # what the first tensor may be
     inplace: ClassVar[bool] = False  # make `name_` as well
     nondifferentiable: ClassVar[tuple[str, ...]] = ()  # results that carry no gradient
+    first_alone: ClassVar[str | None] = (
+        None  # what gives the first of its results alone, by the same arguments
+    )
     random: ClassVar[bool] = False
     total: ClassVar[bool] = False  # arguments of fitting types never make it fail
     cost: ClassVar[Callable[..., int] | None] = None  # (results, *arguments) -> operations

@@ -474,6 +474,7 @@ OPERATORS: dict[str, str] = {
     "nn.functional.max_pool2d_with_indices": "pooling",
     "nn.functional.max_pool3d": "pooling",
     "nn.functional.max_pool3d_with_indices": "pooling",
+    "nn.functional.max_pool_values": "pooling",
     "nn.functional.max_pool_with_indices": "pooling",
     "nn.functional.max_unpool1d": "fractional_pooling",
     "nn.functional.max_unpool2d": "fractional_pooling",

@@ -86,6 +86,7 @@ class MaxPoolWithIndices(Op):
     namespace = "nn.functional"
     dtypes = FLOATS + INTEGERS
     nondifferentiable = ("indices",)
+    first_alone = "nn.functional.max_pool_values"
 
     def infer(input, kernel_size, stride, padding, dilation, ceil_mode):
         op, axes = "max_pool_with_indices", len(kernel_size)
@@ -150,6 +151,46 @@ class MaxPoolWithIndices(Op):
             s.distinct(2, 2, 3, s.m + 1, 4), (2, 2, 2), (1, 2, 2), (1, 0, 1), (1, 1, 2), True
         )
         yield Sample(s.distinct(0, 2, 4), (2,), (2,), (0,), (1,), False)
+
+
+class MaxPoolValues(Op):
+    """The largest value of each window, in any number of dimensions; not where it was.
+
+    >>> tx.nn.functional.max_pool_values(tx.tensor([[[1.0, 3.0, 2.0]]]), (2,), (1,), (0,), (1,), False)
+    tensor([[[3., 3.]]])
+    """
+
+    total = True
+    signature = (
+        "max_pool_values(input, kernel_size: ints, stride: ints, padding: ints, dilation: ints, "
+        "ceil_mode: bool) -> y"
+    )
+    namespace = "nn.functional"
+    dtypes = FLOATS + INTEGERS
+
+    def infer(input, kernel_size, stride, padding, dilation, ceil_mode):
+        op, axes = "max_pool_values", len(kernel_size)
+        exactly(op, axes, stride=stride, padding=padding, dilation=dilation)
+        *_, sizes = window_of(op, axes, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return Spec((*input.shape[:-axes], *sizes), input.dtype)
+
+    def kernel(input, kernel_size, stride, padding, dilation, ceil_mode):
+        return MaxPoolWithIndices.kernel(input, kernel_size, stride, padding, dilation, ceil_mode)[
+            0
+        ]
+
+    def vjp(g, input, kernel_size, stride, padding, dilation, ceil_mode):
+        sizes = tuple(input.shape[-len(kernel_size) :])
+        both = tx.nn.functional.max_pool_with_indices(
+            input, kernel_size, stride, padding, dilation, ceil_mode
+        )
+        return tx.nn.functional.add_at_indices(g, both[1], sizes)
+
+    def reference(input, kernel_size, stride, padding, dilation, ceil_mode):
+        return slow.max_pool(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+    def samples(s):
+        yield from MaxPoolWithIndices.samples(s)
 
 
 def planes_spec(op: str, input: Any, indices: Any, sizes: Any) -> Spec:

@@ -6,10 +6,11 @@ from typing import Any
 from thixo.graph.control import CALL, is_random
 from thixo.graph.control_types import bind_sizes
 from thixo.graph.ir import Graph, Node, Type, Value, map_values
+from thixo.graph.operators import find
 from thixo.graph.text import node_text
 from thixo.graph.trace import remove_dead
 from thixo.passes.manager import Firing, graph_pass
-from thixo.passes.sweep import in_all_graphs, key_of, sweep
+from thixo.passes.sweep import in_all_graphs, key_of, sweep, use_counts
 from thixo.symbolic import Dim, Size
 
 
@@ -113,7 +114,7 @@ def share_common(graph: Graph, firings: list[Firing]) -> int:
 
 @graph_pass("dead")
 def remove_dead_nodes(graph: Graph, firings: list[Firing]) -> int:
-    """Drop what no result needs."""
+    """Drop what no result needs: nodes, and results beside the first that have an operator without them."""
 
     def change(one: Graph) -> int:
         before = one.nodes
@@ -122,6 +123,23 @@ def remove_dead_nodes(graph: Graph, firings: list[Firing]) -> int:
         for node in before:
             if id(node) not in kept:
                 firings.append(Firing("not needed", node_text(node), node.source))
-        return len(before) - len(one.nodes)
+        return len(before) - len(one.nodes) + _first_results(one, firings)
 
     return in_all_graphs(graph, change)
+
+
+def _first_results(graph: Graph, firings: list[Firing]) -> int:
+    if all(n.op.first_alone is None for n in graph.nodes):
+        return 0
+    uses = use_counts(graph)
+
+    def replace(node: Node) -> Sequence[Value] | None:
+        name = node.op.first_alone
+        if name is None or any(v in uses for v in node.outputs[1:]):
+            return None
+        firings.append(Firing("only the first result", node_text(node), node.source))
+        first = node.outputs[0]
+        made = graph.add(find(name), node.args, [first.type], [first.name], node.source)
+        return made.outputs * len(node.outputs)
+
+    return sweep(graph, replace)

@@ -210,8 +210,8 @@ bool weight_call(const Operator&, PyObject* const* slots, Results& out) {
   return true;
 }
 
-// The largest values of windows, and where they are; the window is read already.
-bool max_pool_window(Pooling& p, int axes, Ref<Tensor> x, bool ceil_mode, Results& out) {
+// The largest values of windows, and where they are if that is asked for; the window is read already.
+bool max_pool_window(Pooling& p, int axes, Ref<Tensor> x, bool ceil_mode, bool with_indices, Results& out) {
   if (!is_floating(x->dtype) || (x->ndim() != axes + 1 && x->ndim() != axes + 2)) return false;
   p.dtype = x->dtype;
   p.planes = 1;
@@ -241,7 +241,15 @@ bool max_pool_window(Pooling& p, int axes, Ref<Tensor> x, bool ceil_mode, Result
   if (!max_pool_fits(p)) return false;
   checked_numel(sizes, DType::I64, "max_pool_with_indices");
   x = plain(x);
-  const Ref<Tensor> values = empty(sizes, p.dtype), indices = empty(sizes, DType::I64);
+  const Ref<Tensor> values = empty(sizes, p.dtype);
+  if (!with_indices) {
+    const Ref<Storage> kept = x->storage, kept_values = values->storage;
+    WithoutGil free(x->numel >= kLongWork);
+    max_pool_values(p, x->data(), values->data());
+    out.push_back(values);
+    return true;
+  }
+  const Ref<Tensor> indices = empty(sizes, DType::I64);
   const Ref<Storage> kept = x->storage, kept_values = values->storage, kept_indices = indices->storage;
   {
     WithoutGil free(x->numel >= kLongWork);
@@ -252,7 +260,8 @@ bool max_pool_window(Pooling& p, int axes, Ref<Tensor> x, bool ceil_mode, Result
   return true;
 }
 
-// max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+// max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode), and max_pool_values
+template <bool with_indices>
 bool max_pool_call(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> x = ref_of(slots[0]);
   const int axes = int(PyTuple_Check(slots[1]) ? PyTuple_GET_SIZE(slots[1]) : PyList_Check(slots[1]) ? PyList_GET_SIZE(slots[1]) : 0);
@@ -261,7 +270,7 @@ bool max_pool_call(const Operator&, PyObject* const* slots, Results& out) {
   if (!read(slots[1], axes, 1, p.kernel) || !read(slots[2], axes, 1, p.stride) || !read(slots[3], axes, 0, p.padding) ||
       !read(slots[4], axes, 1, p.dilation))
     return false;
-  return max_pool_window(p, axes, x, slots[5] == Py_True, out);
+  return max_pool_window(p, axes, x, slots[5] == Py_True, with_indices, out);
 }
 
 // max_pool1d, ...(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices): as above.
@@ -274,10 +283,7 @@ bool max_pool_form_call(const Operator&, PyObject* const* slots, Results& out) {
     return false;
   for (int i = kConvAxes - axes; i < kConvAxes; ++i)
     if (2 * p.padding[i] > p.kernel[i]) return false;
-  Results both;
-  if (!max_pool_window(p, axes, ref_of(slots[0]), slots[5] == Py_True, both)) return false;
-  out.push_back(both[0]);
-  return true;
+  return max_pool_window(p, axes, ref_of(slots[0]), slots[5] == Py_True, false, out);
 }
 
 // avg_pool1d, ...(input, kernel_size, stride, padding, ceil_mode, count_include_pad, ...): sums of windows, divided. What
@@ -422,7 +428,8 @@ NativeCall find_native_window(const std::string& name) {
   if (name == "nn.functional.conv1d") return form_call<1>;
   if (name == "nn.functional.conv2d") return form_call<2>;
   if (name == "nn.functional.conv3d") return form_call<3>;
-  if (name == "nn.functional.max_pool_with_indices") return max_pool_call;
+  if (name == "nn.functional.max_pool_with_indices") return max_pool_call<true>;
+  if (name == "nn.functional.max_pool_values") return max_pool_call<false>;
   if (name == "nn.functional.max_pool1d") return max_pool_form_call<1>;
   if (name == "nn.functional.max_pool2d") return max_pool_form_call<2>;
   if (name == "nn.functional.max_pool3d") return max_pool_form_call<3>;

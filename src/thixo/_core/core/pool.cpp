@@ -41,6 +41,30 @@ MaxCall find_max(DType compute) {
   return compute == DType::F64 ? plain_max<double> : plain_max<float>;
 }
 
+using LargestCall = void (*)(const void* x, const int64_t* taps, int64_t many, void* values, int64_t count);
+
+template <class T>
+void plain_largest(const void* x, const int64_t* taps, int64_t many, void* values, int64_t count) {
+  for (int64_t j = 0; j < count; ++j) {
+    T best = static_cast<const T*>(x)[j + taps[0]];
+    for (int64_t t = 1; t < many; ++t) {
+      const T value = static_cast<const T*>(x)[j + taps[t]];
+      if (value > best || value != value) best = value;
+    }
+    static_cast<T*>(values)[j] = best;
+  }
+}
+
+LargestCall find_largest(DType compute) {
+  if (void* made = shipped(compute == DType::F64 ? "conv_f64_largest" : "conv_f32_largest")) return reinterpret_cast<LargestCall>(made);
+  return compute == DType::F64 ? plain_largest<double> : plain_largest<float>;
+}
+
+void fill_lowest(DType compute, char* to, size_t bytes) {
+  if (compute == DType::F64) std::fill_n(reinterpret_cast<double*>(to), bytes / 8, -std::numeric_limits<double>::infinity());
+  else std::fill_n(reinterpret_cast<float*>(to), bytes / 4, -std::numeric_limits<float>::infinity());
+}
+
 // The first tap of a window at `place` that lies inside.
 int64_t first_inside(const Pooling& p, int axis, int64_t place) {
   const int64_t before = p.padding[axis] - place * p.stride[axis];
@@ -89,8 +113,7 @@ void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices) {
   parallel_for(p.planes, grain, [&](int64_t from, int64_t to) {
     Buffer plane(size_t((image.channel + 2 * kMostVectors * k.lanes) * wide)), row(size_t(p.out[2] * wide));
     std::vector<int32_t> start(first.size());
-    if (wide == 8) std::fill_n(reinterpret_cast<double*>(plane.data), plane.bytes / 8, -std::numeric_limits<double>::infinity());
-    else std::fill_n(reinterpret_cast<float*>(plane.data), plane.bytes / 4, -std::numeric_limits<float>::infinity());
+    fill_lowest(k.compute, plane.data, plane.bytes);
     for (int64_t i = from; i < to; ++i) {
       image.fill(k, static_cast<const char*>(x) + i * in_size * narrow, plane.data);
       for (int64_t d = 0; d < p.out[0]; ++d)
@@ -105,6 +128,60 @@ void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices) {
           if (converts) {
             const Segment whole{0, 0, p.out[2]};
             k.store(row.data, p.out[2], result, p.out[2], 1, 1, nullptr, &whole, 1);
+          }
+        }
+    }
+  });
+}
+
+void max_pool_values(const Pooling& p, const void* x, void* values) {
+  const ConvKernels& k = conv_kernels(p.dtype);
+  const ConvKernels& computed = conv_kernels(k.compute);
+  const LargestCall largest = find_largest(k.compute);
+  const int64_t wide = item_size(k.compute), narrow = item_size(k.source), step = p.stride[2];
+  const int64_t in_size = p.in[0] * p.in[1] * p.in[2], out_size = p.out[0] * p.out[1] * p.out[2];
+  const bool converts = k.source != k.compute;
+  // A row of largest values with its padding, cut by the remainders of positions divided by the stride: each part is as long.
+  const int64_t reach = std::max(p.in[2] + p.padding[2], (p.out[2] - 1) * step + (p.kernel[2] - 1) * p.dilation[2] + 1);
+  const int64_t part = ceil_div(reach, step) + 2 * k.lanes;
+  std::vector<int64_t> along;
+  for (int64_t t = 0; t < p.kernel[2]; ++t) along.push_back(t * p.dilation[2] % step * part + t * p.dilation[2] / step);
+  const double work = double(p.planes) * double(out_size) * double(p.kernel[0] * p.kernel[1] + p.kernel[2]);
+  const int64_t threads = work >= 2e5 && !in_parallel_loop() ? get_num_threads() : 1;
+  parallel_for(p.planes, threads == 1 ? p.planes : std::max<int64_t>(1, p.planes / (8 * threads)), [&](int64_t from, int64_t to) {
+    Buffer plane(converts ? size_t(in_size * wide) : 0), row(size_t((step * part + k.lanes) * wide)),
+        parts(step > 1 ? size_t(step * part * wide) : 0), result(converts ? size_t(p.out[2] * wide) : 0);
+    fill_lowest(k.compute, row.data, row.bytes);
+    std::vector<int64_t> rows;
+    // Positions that a window of an axis meets inside: the first, and how many.
+    auto inside = [&](int axis, int64_t place, int64_t& at) {
+      const int64_t first = first_inside(p, axis, place), start = place * p.stride[axis] - p.padding[axis];
+      at = start + first * p.dilation[axis];
+      return std::min(p.kernel[axis] - first, ceil_div(p.in[axis] - at, p.dilation[axis]));
+    };
+    for (int64_t i = from; i < to; ++i) {
+      const char* source = static_cast<const char*>(x) + i * in_size * narrow;
+      if (converts) k.rows(source, in_size, 1, plane.data, in_size, 1, in_size);
+      const char* own = converts ? plane.data : source;
+      for (int64_t d = 0; d < p.out[0]; ++d)
+        for (int64_t h = 0; h < p.out[1]; ++h) {
+          int64_t top, left;
+          const int64_t deep = inside(0, d, top), high = inside(1, h, left);
+          rows.clear();
+          for (int64_t a = 0; a < deep; ++a)
+            for (int64_t b = 0; b < high; ++b) rows.push_back((a * p.dilation[0] * p.in[1] + b * p.dilation[1]) * p.in[2]);
+          largest(own + (top * p.in[1] + left) * p.in[2] * wide, rows.data(), int64_t(rows.size()), row.data + p.padding[2] * wide, p.in[2]);
+          const char* line = row.data;
+          if (step > 1) {
+            for (int64_t r = 0; r < std::min(step, (p.kernel[2] - 1) * p.dilation[2] + 1); ++r)
+              computed.rows(row.data + r * wide, 0, step, parts.data + r * part * wide, 0, 1, part - 2 * k.lanes);
+            line = parts.data;
+          }
+          char* at = static_cast<char*>(values) + (i * out_size + (d * p.out[1] + h) * p.out[2]) * narrow;
+          largest(line, along.data(), p.kernel[2], converts ? result.data : at, p.out[2]);
+          if (converts) {
+            const Segment whole{0, 0, p.out[2]};
+            k.store(result.data, p.out[2], at, p.out[2], 1, 1, nullptr, &whole, 1);
           }
         }
     }

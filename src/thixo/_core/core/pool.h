@@ -16,6 +16,8 @@ struct Pooling {
 // Whether the sizes are such that max_pool can do it (floats; every window meets its plane).
 bool max_pool_fits(const Pooling& p);
 void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices);
+// The values alone: of whole rows first, then along them.
+void max_pool_values(const Pooling& p, const void* x, void* values);
 // to[plane][indices[i]] += from[plane][i]; places that no index names are zero. False: an index is out of range.
 bool add_at(DType dtype, int64_t planes, int64_t count, int64_t size, const void* from, const int64_t* indices, void* to);
 

@@ -22,7 +22,7 @@ from thixo.codegen.llvm.contract_pack import MEMORY, converted, rounded, transpo
 from thixo.codegen.llvm.emit import Function, module, vector
 from thixo.codegen.llvm.target import Target
 from thixo.codegen.llvm.window_depth import depth_functions, dots_functions, plane_function
-from thixo.codegen.llvm.window_pool import max_function
+from thixo.codegen.llvm.window_pool import largest_function, max_function
 from thixo.codegen.llvm.window_turn import (
     collect_function,
     lines_function,
@@ -387,7 +387,13 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
             tiles, constants = tile_functions(dtype, target)
             depth, more = depth_functions(dtype, target)
             dots, most = dots_functions(dtype, target)
-            makers = (gather_function, plane_function, max_function, bias_function)
+            makers = (
+                gather_function,
+                plane_function,
+                max_function,
+                largest_function,
+                bias_function,
+            )
             others = [make(dtype, target) for make in makers]
             yield (
                 f"conv-{dtype}-tile",

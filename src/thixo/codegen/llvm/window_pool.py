@@ -1,6 +1,7 @@
 """Kernels of pooling: the largest of several shifted rows, and which one it was.
 
     conv_<T>_max(x, taps, deltas, count_of_taps, first, base, step, values, indices, count)
+    conv_<T>_largest(x, taps, count_of_taps, values, count)    the values alone, of at least one tap
 
 For each j < count: values[j] is the largest of x[j + taps[t]], the first of equals, a NaN before all else (of several
 the last one); indices[j] = base + step * j + delta, where delta is deltas[t] of that t, or first[j] where every x is
@@ -67,6 +68,51 @@ def max_function(dtype: str, target: Target) -> Function:
         else:
             f.store(vec, f.load(vec, best), to, size)
             f.store(longs, wide, index, 8)
+
+    lanes = target.lanes(size)
+    whole = f.op(f"and i64 %count, {-lanes}")
+    with f.loop(0, whole, lanes) as j:
+        part(j, lanes)
+    if target.masks:
+        rest = f.sub("%count", whole)
+        with f.when(f.compare("ne", rest, 0)):
+            part(whole, lanes, rest)
+    else:
+        with f.loop(whole, "%count") as j:
+            part(j, 1)
+    return f
+
+
+def largest_function(dtype: str, target: Target) -> Function:
+    """values[j] is the largest of x[j + taps[t]] for t < many, which is at least 1; a NaN before all else."""
+    parameters = (
+        ("ptr noalias readonly", "x"), ("ptr noalias readonly", "taps"), ("i64", "many"), ("ptr noalias", "values"),
+        ("i64", "count"),
+    )  # fmt: skip
+    f = Function(f"conv_{dtype}_largest", parameters, attributes=target.attributes)
+    size, element = BYTES[dtype], TYPES[dtype]
+
+    def part(j: str, lanes: int, left: str = "") -> None:
+        vec, bits = vector(element, lanes), vector("i1", lanes)
+        mask = f.mask(left, lanes) if left else ""
+        x = f.at("%x", j, element)
+
+        def read(t: str) -> str:
+            at = f.at(x, f.load("i64", f.at("%taps", t, "i64"), 8), element)
+            return f.masked_load(vec, at, mask, size) if mask else f.load(vec, at, size)
+
+        best = f.variable(vec, read("0"))
+        with f.loop(1, "%many") as t:
+            value, now = read(t), f.load(vec, best)
+            larger = f.op(f"fcmp ogt {vec} {value}, {now}")
+            odd = f.op(f"fcmp uno {vec} {value}, {value}")
+            take = f.op(f"or {bits} {larger}, {odd}")
+            f.store(vec, f.op(f"select {bits} {take}, {vec} {value}, {vec} {now}"), best)
+        to = f.at("%values", j, element)
+        if mask:
+            f.masked_store(vec, f.load(vec, best), to, mask, size)
+        else:
+            f.store(vec, f.load(vec, best), to, size)
 
     lanes = target.lanes(size)
     whole = f.op(f"and i64 %count, {-lanes}")
