@@ -15,8 +15,9 @@ std::atomic<GemmPlan> forced{GemmPlan::Chosen};
 // Products of so few 16-bit floats take less time than to get panels ready.
 constexpr int64_t kFewToConvert = 64;
 
-// Work (multiplications and additions) from which waking another thread pays.
-constexpr double kParallelWork = 1e6;
+// Work (multiplications and additions) from which waking another thread pays, and what an element of a matrix that is read
+// or written takes in terms of it.
+constexpr double kParallelWork = 1e6, kWorkOfElement = 8;
 
 // Products of a batch for each thread from which it does not matter that some have one more than others.
 constexpr int64_t kFewRounds = 8;
@@ -87,12 +88,14 @@ bool a_stays(const Job& job, const GemmKernels& g) {
   return job.n <= (apart ? 4 : 3) * g.tiles.columns || job.k < kVeryFewK;
 }
 
-// Columns that fill vectors badly, while rows would fill them well.
+// Columns that fill vectors badly, while rows would fill them well. An A that would be turned in either case needs fewer of
+// them than one that could stay where it is.
 bool better_transposed(const Job& job, const GemmKernels& g) {
   const int64_t lanes = g.tiles.columns / 2;  // 16 for tiles of bfloat16 too
   const double own = double(round_up(job.n, lanes)) / double(job.n);
   const double other = double(round_up(job.m, lanes)) / double(job.m);
-  return own > 1.3 * other && job.k >= 64 && job.m >= 4 * job.n;
+  const bool stays = a_stays_fits(job, g);
+  return own > 1.3 * other && job.k >= (stays ? 48 : 64) && job.m >= (stays ? 16 : 4) * job.n;
 }
 
 void run(const Job& job, const GemmKernels& g) {
@@ -116,7 +119,7 @@ void run(const Job& job, const GemmKernels& g) {
     // Dot products would copy the columns of B first, which so few rows of A do not make up for.
     const bool copies = t.a_k != 1 && job.m <= 4 * g.tiles.rows;
     if (is_thin(t, g) && !(copies && is_direct(job, g))) return thin_product(t, g);
-    if (!a_stays_fits(job, g) && better_transposed(job, g)) return packed_product(t, g, false);
+    if (better_transposed(job, g)) return packed_product(t, g, false);
   } else if (job.b_k == 1 && job.b_n != 1 && job.m <= g.tiles.columns && job.k >= 8 * kFewK) {
     const Job t = transposed(job);  // what lies along k stays where it is
     if (a_stays_fits(t, g)) return packed_product(t, g, true);
@@ -206,7 +209,8 @@ void gemm(const Product& product) {
     return few_product(product);
   Job job(product);
   settle_strides(job);
-  job.parallel = job.work() >= kParallelWork && !in_parallel_loop() && get_num_threads() > 1;
+  const double elements = double(job.m) * double(job.k) + double(job.k) * double(job.n) + double(job.m) * double(job.n);
+  job.parallel = job.work() + kWorkOfElement * elements >= kParallelWork && !in_parallel_loop() && get_num_threads() > 1;
   run(job, g);
 }
 

@@ -11,7 +11,7 @@ namespace thixo {
 constexpr int64_t kStreamedRows = 32, kStreamedRowsNear = 64, kSecondBytes = 3 << 19;
 
 // Column panels from which it pays to turn rows of A first.
-constexpr int64_t kWideForPanels = 8;
+constexpr int64_t kWideForPanels = 6;
 
 bool direct_fits(const Job& job, const GemmKernels& g) {
   if (g.source != g.compute || g.tiles.depth != 1 || job.b_n != 1 || job.c_n != 1) return false;
