@@ -16,7 +16,10 @@ from thixo.shape import is_symbolic, numel
 def _keep(running: Any, batch: Any, momentum: float) -> None:
     """Move a running statistic towards this batch's, in place and outside of the tape."""
     if running is not None:
-        running.mul_(1 - momentum).add_(batch.detach().to(running.dtype), alpha=momentum)
+        batch = batch.detach()
+        if batch.dtype is not running.dtype:
+            batch = batch.to(running.dtype)
+        running.mul_(1 - momentum).add_(batch, alpha=momentum)
 
 
 def _unbiased(var: Any, count: Any) -> Any:

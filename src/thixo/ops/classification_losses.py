@@ -21,20 +21,29 @@ from thixo.ops.samples import Bad, Sample
 from thixo.shape import broadcast_shapes
 
 
-def _check_classes(op: str, input: Any, target: Any, weight: Any) -> None:
-    """Scores are (classes), (batch, classes) or (batch, classes, places); targets lack the classes."""
-    sizes = tuple(input.shape)
+def _check_axis(op: str, input: Any, sizes: tuple[Any, ...]) -> None:
     if not sizes:
         raise ShapeError(f"{op}: input is {describe(input)}; it must have an axis of classes")
+
+
+def _by_class(sizes: tuple[Any, ...], axis: int) -> tuple[Any, tuple[Any, ...]]:
+    """How many classes there are, and the shape of a number for each that broadcasts with the scores."""
+    return sizes[axis], (sizes[axis], *(1,) * (len(sizes) - axis - 1))
+
+
+def _check_classes(op: str, input: Any, target: Any, weight: Any, sizes: tuple[Any, ...]) -> None:
+    """Scores are (classes), (batch, classes) or (batch, classes, places); targets lack the classes."""
+    _check_axis(op, input, sizes)
     wanted = (sizes[0], *sizes[2:]) if len(sizes) > 1 else ()
     if tuple(target.shape) != wanted:
         raise ShapeError(
             f"{op}: input is {describe(input)}, target is {describe(target)}; target's shape must "
             f"be {list(wanted)}"
         )
-    if target.dtype not in (int64, uint8):
+    if target.dtype is not int64 and target.dtype is not uint8:
         raise DTypeError(f"{op}: target is {describe(target)}; class numbers must be int64")
-    _check_weight(op, weight, sizes[1 if len(sizes) > 1 else 0])
+    if weight is not None:
+        _check_weight(op, weight, sizes[1 if len(sizes) > 1 else 0])
 
 
 def _check_weight(op: str, weight: Any, classes: Any) -> None:
@@ -108,7 +117,7 @@ class NllLoss(Composite):
 
     def compose(input, target, weight, size_average, ignore_index, reduce, reduction):
         reduction = reduction_of("nll_loss", size_average, reduce, reduction)
-        _check_classes("nll_loss", input, target, weight)
+        _check_classes("nll_loss", input, target, weight, tuple(input.shape))
         loss, weights = _nll("nll_loss", input, target, weight, ignore_index)
         return loss.sum() / weights.sum() if reduction == "mean" else reduced(loss, reduction)
 
@@ -154,13 +163,12 @@ class CrossEntropy(Composite):
             raise ValueRangeError(
                 f"{op}: label_smoothing is {label_smoothing}; it must be between 0 and 1"
             )
-        if input.ndim == 0:
-            raise ShapeError(f"{op}: input is {describe(input)}; it must have an axis of classes")
-        axis = 1 if input.ndim > 1 else 0
-        classes = tuple(input.shape)[axis]
-        by_class = (classes, *(1,) * (input.ndim - axis - 1))
+        sizes = tuple(input.shape)
+        axis = 1 if len(sizes) > 1 else 0
         if target.dtype.is_floating_point:
+            _check_axis(op, input, sizes)
             check_same_shape(op, input, target)
+            classes, by_class = _by_class(sizes, axis)
             _check_weight(op, weight, classes)
             logs = tx.log_softmax(input, axis)
             if label_smoothing:
@@ -168,13 +176,14 @@ class CrossEntropy(Composite):
             if weight is not None:
                 target = target * weight.reshape(by_class)
             return reduced(-(logs * target).sum(axis), reduction)
-        _check_classes(op, input, target, weight)
+        _check_classes(op, input, target, weight, sizes)
         if weight is None and not label_smoothing:
             logs = _log_likelihood(op, input, target, axis, ignore_index)
             if reduction == "none":
                 return 0.0 - logs.squeeze(axis)
             total = 0.0 - logs.sum()
             return total / (target != ignore_index).sum() if reduction == "mean" else total
+        classes, by_class = _by_class(sizes, axis)
         logs = tx.log_softmax(input, axis) if label_smoothing else None
         loss, weights = _nll(
             op, input if logs is None else logs, target, weight, ignore_index, logs is None

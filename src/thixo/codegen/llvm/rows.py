@@ -49,9 +49,12 @@ def prepare(kernel: Kernel) -> Stages:
 def position_offset(f: Function, position: str, total: str, strides: list[str]) -> str:
     """How far a position of a row is from its start; from the last one, where it is outside."""
     inside = f.intrinsic("umin", "i64", position, f.sub(total, 1))
-    segment = f.div(inside, "%columns")
-    column = f.sub(inside, f.mul(segment, "%columns"))
-    return f.add(f.mul(segment, strides[1]), f.mul(column, strides[2]))
+    offset = f.variable("i64", f.mul(inside, strides[2]), align=8)
+    with f.when(f.compare("sgt", "%segments", 1)):  # a division takes as long as all else for a row
+        segment = f.div(inside, "%columns")
+        column = f.sub(inside, f.mul(segment, "%columns"))
+        f.store("i64", f.add(f.mul(segment, strides[1]), f.mul(column, strides[2])), offset)
+    return f.load("i64", offset)
 
 
 def along(kernel: Kernel, name: str, target: Target) -> str:
