@@ -301,10 +301,11 @@ def draws(graph: Graph, known: dict[int, bool]) -> bool:
     return found
 
 
-def is_random(node: Node) -> bool:
-    """Whether a node draws random numbers, or does something, itself or inside of its graphs."""
+def is_random(node: Node, known: dict[int, bool] | None = None) -> bool:
+    """Whether a node draws random numbers, or does something, itself or inside of its graphs.
+
+    Who asks for many nodes of a graph hands in a dictionary that remembers it of the graphs inside.
+    """
     if node.op.random or node.op.kind != "control":
         return bool(node.op.random)
-    return any(
-        n.op.random for top in graphs_in(node) for g in (top, *subgraphs(top)) for n in g.nodes
-    )
+    return any(draws(top, {} if known is None else known) for top in graphs_in(node))

@@ -292,8 +292,9 @@ def remove_dead(graph: Graph) -> None:
     finders = _finders(graph)  # who says how large something is, is needed too
     wanted: set[Node] = set()
     kept: list[Node] = []
+    random: dict[int, bool] = {}
     for node in reversed(graph.nodes):
-        if is_random(node) or node in wanted or any(v in needed for v in node.outputs):
+        if is_random(node, random) or node in wanted or any(v in needed for v in node.outputs):
             needed.update(values_in(node.args))
             kept.append(node)
             if finders:

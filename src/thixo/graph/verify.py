@@ -4,7 +4,7 @@ import re
 from typing import Any, NamedTuple
 
 from thixo.errors import GraphError, ThixoError
-from thixo.graph.control import CONTROL, subgraphs
+from thixo.graph.control import CONTROL, graphs_in, subgraphs
 from thixo.graph.ir import RESERVED, Graph, Node, Type, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.graph.text import attribute_text, node_text, symbols_of
@@ -14,12 +14,16 @@ from thixo.symbolic import Dim, Size, guards
 
 
 class Checked(NamedTuple):
-    """A node that was found right: its arguments and results then, sizes that it brings, guards that it needs."""
+    """A node that was found right: its arguments and results then, sizes that it brings, guards that it needs.
+
+    Graphs inside of nodes change in place, but to whoever hands them inputs they are what they take and give (`faces`).
+    """
 
     args: tuple[Any, ...]
     outputs: tuple[Value, ...]
     bound: tuple[str, ...]
     guards: tuple[str, ...]
+    faces: list[Any]
 
 
 Known = dict[Node, Checked]
@@ -130,10 +134,8 @@ class _Verifier:
         for value in node.outputs:
             self._define(value, node)
         needed, bound = self._check_types(node)
-        if (
-            self.known is not None and op.kind != "control"
-        ):  # graphs inside of nodes change in place
-            self.known[node] = Checked(node.args, node.outputs, bound, needed)
+        if self.known is not None:
+            self.known[node] = Checked(node.args, node.outputs, bound, needed, _faces(node))
 
     def _is_known(self, node: Node, checked: Checked | None) -> bool:
         if (
@@ -143,6 +145,8 @@ class _Verifier:
         ):
             return False
         if not _same_arguments(checked.args, node.args):
+            return False
+        if checked.faces and not _same_arguments(checked.faces, _faces(node)):
             return False
         self.bound.update(checked.bound)
         return True
@@ -232,6 +236,14 @@ class _Verifier:
                 for name in symbols_in(size):
                     if name not in self.bound:
                         self._fail(f"guard {guard}: nothing says how large {name} is")
+
+
+def _faces(node: Node) -> list[Any]:
+    return [
+        part
+        for g in graphs_in(node)
+        for part in (*(v.type for v in (*g.inputs, *g.outputs)), len(g.inputs), *g.guards)
+    ]
 
 
 def _same_arguments(a: Any, b: Any) -> bool:

@@ -7,6 +7,7 @@ from thixo.passes import (  # noqa: F401  (they declare passes)
     fuse,
     hoist,
     pieces,
+    repeats,
     simplify,
     unroll,
 )

@@ -95,9 +95,10 @@ def share_common(graph: Graph, firings: list[Firing]) -> int:
 
     def change(one: Graph) -> int:
         known: dict[object, Node] = {}
+        random: dict[int, bool] = {}
 
         def replace(node: Node) -> Sequence[Value] | None:
-            if is_random(node):
+            if is_random(node, random):
                 return None
             first = known.setdefault(key_of(node), node)
             if first is node or any(

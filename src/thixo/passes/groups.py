@@ -62,8 +62,9 @@ class Grouping:
         self.before: list[int] = []  # the random node that must come first, or -1
         self.after = [-1] * len(self.nodes)
         last = -1
+        random: dict[int, bool] = {}
         for i, n in enumerate(self.nodes):
-            drawn = is_random(n)
+            drawn = is_random(n, random)
             self.before.append(last if drawn else -1)
             if drawn:
                 if last >= 0:

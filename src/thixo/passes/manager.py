@@ -80,11 +80,16 @@ class Pass:
     """A named change of graphs. The function works in place and gives the number of its changes."""
 
     def __init__(
-        self, name: str, function: Callable[[Graph, list[Firing]], int], last: bool = False
+        self,
+        name: str,
+        function: Callable[[Graph, list[Firing]], int],
+        last: bool = False,
+        first: bool = False,
     ) -> None:
         self.name = name
         self.function = function
         self.last = last
+        self.first = first
         self.__doc__ = function.__doc__
 
     def __repr__(self) -> str:
@@ -92,14 +97,14 @@ class Pass:
 
 
 def graph_pass(
-    name: str, last: bool = False
+    name: str, last: bool = False, first: bool = False
 ) -> Callable[[Callable[[Graph, list[Firing]], int]], Pass]:
-    """Declare a pass; the last ones run once, when the others find nothing more to do."""
+    """Declare a pass; the last ones run once, when the others find nothing more to do, and so do the first, before them."""
 
     def declare(function: Callable[[Graph, list[Firing]], int]) -> Pass:
         if name in PASSES:
             raise ArgumentError(f"passes: there is a pass {name!r} already")
-        PASSES[name] = Pass(name, function, last)
+        PASSES[name] = Pass(name, function, last, first)
         return PASSES[name]
 
     return declare
@@ -135,9 +140,13 @@ def optimize(
     result = Optimized(graph.copy())
     signature = _signature(result.graph)
     known: Known = {}
+    for one in (p for p in chosen if p.first and budget is None):
+        report = _run(one, result.graph, signature, show, known)
+        if report.changes:
+            result.reports.append(report)
     for _ in range(ROUNDS):
         changed = 0
-        for one in (p for p in chosen if not p.last):
+        for one in (p for p in chosen if not p.last and not p.first):
             report = _run(one, result.graph, signature, show, known)
             changed += report.changes
             if report.changes:

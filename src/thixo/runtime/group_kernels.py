@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from thixo.codegen.builder import NotLowered
@@ -9,6 +10,7 @@ from thixo.codegen.group import Group, lower_group
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.rowwise_walks import Stage, walks
 from thixo.graph.ir import Graph
+from thixo.graph.sizes import symbol_name
 from thixo.runtime import kernels, rows
 
 
@@ -19,6 +21,7 @@ class Kernels:
         self._groups: dict[int, tuple[Graph, Group | None]] = {}
         self._known: dict[int, tuple[Group, Any] | None] = {}
         self._walks: dict[str, tuple[list[tuple[Stage, Any]], tuple[str, ...]] | None] = {}
+        self._symbols: dict[int, list[tuple[str, int, int]]] = {}
 
     def find(self, body: Graph) -> tuple[Group, Any] | None:
         """A body's kernel, and what the native side must know of it; None where it runs as a call."""
@@ -36,6 +39,19 @@ class Kernels:
                 else ([(s, rows.about(s.kernel)) for s in found.stages], found.kept)
             )
         return self._walks[kernel.key]
+
+    def sizes(self, body: Graph, given: Sequence[Any]) -> dict[str, int]:
+        """What the sizes of a body that was found are where its inputs are these tensors."""
+        places = self._symbols.get(id(body))
+        if places is None:
+            found: dict[str, tuple[str, int, int]] = {}
+            for i, value in enumerate(body.inputs):
+                for axis, size in enumerate(value.type.shape):
+                    name = symbol_name(size)
+                    if name is not None:
+                        found.setdefault(name, (name, i, axis))
+            places = self._symbols[id(body)] = list(found.values())
+        return {name: given[i].shape[axis] for name, i, axis in places}
 
     def _made(self, body: Graph) -> tuple[Group, Any] | None:
         if id(body) not in self._groups:

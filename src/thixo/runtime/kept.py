@@ -33,6 +33,7 @@ from thixo.graph.parser import parse
 from thixo.graph.text import constant_data, graph_text
 from thixo.passes import optimize
 from thixo.passes.manager import PASSES
+from thixo.passes.repeats import outlined
 from thixo.runtime import cache
 
 FORMAT = "thixo program 1"
@@ -51,6 +52,8 @@ def optimized(graph: Graph, off: Iterable[str] = (), budget: int | float | None 
     True
     """
     off = sorted(off)
+    if budget is None and "repeats" not in off:
+        graph = outlined(graph)  # now, so that all that follows is of a smaller graph
     key = _key(graph, off, budget)
     if key is None:
         return optimize(graph, off=off, budget=budget).graph

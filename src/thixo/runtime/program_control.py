@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from thixo.codegen.group import Group
 from thixo.dtype import ALL
-from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Node, Value
 from thixo.ops import public as tx
 from thixo.schedule.plan import Region
@@ -90,14 +89,13 @@ class ControlFlow:
 
     def _kernel(self, node: Node, body: Graph, given: list[Any], group: Group, code: Any) -> bool:
         """One kernel for a fused node; False where these sizes have none."""
-        inside = Interpreter(body, "eager")
-        inside._bind_inputs(dict(zip(body.inputs, given, strict=True)))
-        shape = tuple(fixed(s, inside.sizes) for s in group.shape)
+        sizes = self.context.kernels.sizes(body, given)
+        shape = tuple(fixed(s, sizes) for s in group.shape)
         made = self._made(node, any_layout=True)
         operands: list[tuple[Any, Any]] = []
         for placed, operand in zip(group.operands, group.kernel.operands, strict=True):
             if placed.what == "number":
-                operands.append((fixed(placed.which, inside.sizes), _BY_SHORT[operand.dtype]))
+                operands.append((fixed(placed.which, sizes), _BY_SHORT[operand.dtype]))
             else:
                 operands.append(
                     ((given if placed.what == "input" else made)[placed.which], placed.axes)

@@ -1,0 +1,340 @@
+"""Equal layers become calls of one graph, so that everything after this is done for one of them.
+
+The nodes of a deep model, of its gradient and of its optimizer are the same run of nodes over and over, with other inputs. A
+node's colour is everything about it but which values it reads. A run repeats where colours are equal at some distance.
+It is cut into blocks; those that read from each other and from outside in the same way are one graph.
+
+What is seen through views is handed over, not the views: a result must be memory of its own. Who reads them from another block
+looks anew. Whatever could be done with constants that differ from layer to layer is worth more than time, so those stay.
+
+At the end calls that make new values of what the graph changes are put in place again (`put_in_place`): a value is written
+over the old one only by the node that makes it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from thixo.graph.control import CALL
+from thixo.graph.ir import Graph, Node, Value, map_values, values_in
+from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
+from thixo.graph.text import node_text
+from thixo.passes.clean import inlined, share_common
+from thixo.passes.manager import Firing, graph_pass
+from thixo.passes.sweep import sweep
+from thixo.symbolic import Dim
+
+BLOCKS = 16  # equal ones; of fewer all can as well be looked at
+NODES = 1000  # in all of them
+LEAST = 9  # nodes of one block: a smaller graph is put in place
+DISTANCES = 24  # that are tried, those that were seen most often
+SMALL = 16  # elements of a constant that may be compared
+
+
+@graph_pass("repeats", first=True)
+def join_repeats(graph: Graph, firings: list[Firing]) -> int:
+    """Make equal layers calls of one graph, where there are many."""
+    found = outlined(graph)
+    for node in found.nodes:
+        if node.op is CALL and found is not graph:
+            firings.append(Firing("one of many equal layers", node_text(node), node.source))
+    changes = 0 if found is graph else sum(n.op is CALL for n in found.nodes)
+    graph.nodes = found.nodes
+    return changes
+
+
+@graph_pass("put_in_place", last=True)
+def put_in_place(graph: Graph, firings: list[Firing]) -> int:
+    """Inline calls that make new values of what a graph changes, so that they are written over the old ones."""
+    new = set(graph.mutations.values())
+
+    def replace(node: Node) -> Sequence[Value] | None:
+        if node.op is not CALL or new.isdisjoint(node.outputs):
+            return None
+        firings.append(Firing("inline a call that changes something", node_text(node), node.source))
+        return inlined(graph, node.args[0], node.args[1], node.source, node.outputs)
+
+    changes = sweep(graph, replace)
+    return changes + share_common.function(graph, firings) if changes else 0
+
+
+def outlined(graph: Graph) -> Graph:
+    """A graph with calls in the place of its equal layers, which shares nodes and values with it; itself if there are none."""
+    if len(graph.nodes) < NODES:
+        return graph
+    return _Outline(graph).run()
+
+
+class _Run(NamedTuple):
+    """Nodes that are equal at a distance, from the first to the last."""
+
+    begin: int
+    end: int
+    distance: int
+
+
+class _Block(NamedTuple):
+    """Nodes that may become a call: views of what others make, then those of the run."""
+
+    nodes: list[Node]
+    own: int  # how many of them are not those of others
+    inputs: list[Value]
+    form: tuple[int, ...]  # equal for blocks that read in the same way
+
+
+class _Outline:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.nodes = graph.nodes
+        self.maker = {v: i for i, n in enumerate(self.nodes) for v in n.outputs}
+        self.results = set(graph.results())
+        numbers: dict[Any, int] = {}
+        types: dict[Value, Any] = {}
+        self.colours = [numbers.setdefault(_colour(n, types), len(numbers)) for n in self.nodes]
+
+    def run(self) -> Graph:
+        runs = self._runs()
+        spans = [s for run in runs for s in self._spans(run)]
+        if not spans:
+            return self.graph
+        self.inside = [-1] * len(self.nodes)  # the span that a node is in
+        for number, (begin, end) in enumerate(spans):
+            self.inside[begin:end] = [number] * (end - begin)
+        blocks = [self._block(begin, end) for begin, end in spans]
+        alike: dict[Any, list[int]] = {}
+        for number, block in enumerate(blocks):
+            alike.setdefault(block.form, []).append(number)
+        chosen = [g for g in alike.values() if len(g) >= BLOCKS]
+        calls: dict[int, Node] = {}  # the last node of a span -> its call
+        gone: set[int] = set()
+        read = self._read_outside(blocks, {n for g in chosen for n in g})
+        for group in chosen:
+            for number, call in self._calls([blocks[n] for n in group], group, read):
+                begin, end = spans[number]
+                calls[end - 1] = call
+                gone.update(range(begin, end))
+        if not calls:
+            return self.graph
+        made = Graph(self.graph.name)
+        for part in ("inputs", "constants", "guards", "outputs", "mutations", "_names"):
+            setattr(made, part, getattr(self.graph, part))
+        made.nodes = [
+            calls[i] if i in calls else node
+            for i, node in enumerate(self.nodes)
+            if i in calls or i not in gone
+        ]
+        return made
+
+    # ---- runs of nodes that repeat
+
+    def _runs(self) -> list[_Run]:
+        """Runs that do not overlap, long ones first."""
+        last: dict[int, int] = {}
+        seen: Counter[int] = Counter()
+        for i, colour in enumerate(self.colours):
+            before = last.get(colour)
+            if before is not None:
+                seen[i - before] += 1
+            last[colour] = i
+        array = np.array(self.colours)
+        found: list[_Run] = []
+        for distance, count in seen.most_common(DISTANCES):
+            if distance < LEAST or count < BLOCKS - 1:
+                continue
+            same = np.zeros(len(array) - distance + 2, dtype=np.int8)
+            same[1:-1] = array[:-distance] == array[distance:]
+            edges = np.flatnonzero(np.diff(same)).reshape(-1, 2).tolist()
+            for begin, end in edges:
+                if (end - begin) // distance >= BLOCKS - 1:
+                    found.append(_Run(begin, end + distance, distance))
+        found.sort(key=lambda r: (r.begin - r.end, r.distance))
+        taken = np.zeros(len(array), dtype=bool)
+        kept = []
+        for run in found:
+            if not taken[run.begin : run.end].any() and run.end - run.begin >= NODES // 4:
+                taken[run.begin : run.end] = True
+                kept.append(run)
+        return kept if taken.sum() >= NODES else []
+
+    def _spans(self, run: _Run) -> Iterator[tuple[int, int]]:
+        """A run cut into blocks, where the fewest values go from one to the next."""
+        begin, end, distance = run
+        crossing = [0] * (3 * distance + 1)
+        for i in range(begin, begin + 3 * distance):
+            for v in dict.fromkeys(values_in(self.nodes[i].args)):
+                m = self.maker.get(v, -1)
+                if m >= begin:
+                    crossing[m - begin + 1] += 1
+                    crossing[i - begin + 1] -= 1
+        for i in range(1, len(crossing)):
+            crossing[i] += crossing[i - 1]
+        first = min(range(distance), key=lambda o: (crossing[distance + o], o))
+        for at in range(begin + first, end - distance + 1, distance):
+            yield at, at + distance
+
+    # ---- blocks
+
+    def _seen_from(self, i: int, number: int) -> list[int]:
+        """The views that lead from memory of another span to this value, outermost first; none if it is not one."""
+        found: list[int] = []
+        while i >= 0 and self.inside[i] not in (-1, number) and self._is_view(i):
+            found.append(i)
+            i = self.maker.get(self.nodes[i].args[0], -1)
+        return found[::-1]
+
+    def _is_view(self, i: int) -> bool:
+        node = self.nodes[i]
+        if node.op.full_name == "reshape":  # it copies what does not lie in order
+            m = self.maker.get(node.args[0], -1)
+            return m < 0 or self.nodes[m].op.kind != "view" or self.nodes[m].op.full_name in _PARTS
+        return bool(node.op.kind == "view") and next(values_in(node.args[1:]), None) is None
+
+    def _block(self, begin: int, end: int) -> _Block:
+        number = self.inside[begin]
+        views: dict[int, None] = {}
+        for node in self.nodes[begin:end]:
+            for v in values_in(node.args):
+                m = self.maker.get(v, -1)
+                if m >= 0 and not begin <= m < end:
+                    views.update(dict.fromkeys(self._seen_from(m, number)))
+        places = [*views, *range(begin, end)]
+        nodes = [self.nodes[i] for i in places]
+        at: dict[Value, int] = {}  # results count up, inputs down
+        inputs: list[Value] = []
+        form = [len(views)]
+        made = 0
+        for i, node in zip(places, nodes, strict=True):
+            form.append(self.colours[i])
+            for v in values_in(node.args):
+                known = at.get(v)
+                if known is None:
+                    inputs.append(v)
+                    known = at[v] = -len(inputs)
+                form.append(known)
+            for v in node.outputs:
+                at[v] = made
+                made += 1
+        return _Block(nodes, end - begin, inputs, tuple(form))
+
+    def _read_outside(self, blocks: list[_Block], chosen: set[int]) -> set[Value]:
+        """The values of blocks that others read, if these blocks become calls."""
+        read = set(self.results)
+        for number in chosen:
+            read.update(blocks[number].inputs)
+        for i, node in enumerate(self.nodes):
+            if self.inside[i] not in chosen:
+                read.update(values_in(node.args))
+        return read
+
+    def _calls(
+        self, blocks: list[_Block], numbers: list[int], read: set[Value]
+    ) -> list[tuple[int, Node]]:
+        """A call for each of some blocks that are equal; none where one graph does not do."""
+        fixed = self._constants(blocks)
+        if fixed is None:
+            return []
+        first = blocks[0]
+        skipped = len(first.nodes) - first.own
+        places = [
+            (place, k)
+            for place in range(skipped, len(first.nodes))
+            for k in range(len(first.nodes[place].outputs))
+            if any(b.nodes[place].outputs[k] in read for b in blocks)
+        ]
+        body = self._body(first, fixed, places)
+        if body is None:
+            return []
+        made = []
+        for number, block in zip(numbers, blocks, strict=True):
+            given = [v for i, v in enumerate(block.inputs) if i not in fixed]
+            outputs = [block.nodes[place].outputs[k] for place, k in places]
+            made.append((number, Node(CALL, (body, given), outputs, block.nodes[skipped].source)))
+        return made
+
+    def _constants(self, blocks: list[_Block]) -> set[int] | None:
+        """Which inputs are the same constant for all blocks; None if there are constants that differ."""
+        constants, changed = self.graph.constants, self.graph.mutations
+        found = set()
+        for i in range(len(blocks[0].inputs)):
+            values = [b.inputs[i] for b in blocks]
+            if not any(v in constants for v in values):
+                continue
+            if all(v is values[0] for v in values):
+                if isinstance(constants[values[0]], np.ndarray) and values[0] not in changed:
+                    found.add(i)
+                continue
+            data = [constants.get(v) for v in values]
+            if not all(_same_number(data[0], d) for d in data):
+                return None
+            found.add(i)
+        return found
+
+    def _body(
+        self, block: _Block, fixed: set[int], places: list[tuple[int, int]]
+    ) -> Graph | None:
+        names = dict.fromkeys(n.op.sig.name for n in block.nodes if n.op.kind != "view")
+        body = Graph("_".join(["repeated", *list(names)[:4]]))
+        new: dict[Value, Value] = {}
+        for i, v in enumerate(block.inputs):
+            if i in fixed:
+                new[v] = body.constant(v.name, self.graph.constants[v])
+            else:
+                new[v] = body.input(v.name, v.type)
+        bound = {symbol_name(s) for v in body.inputs for s in v.type.shape}
+        for node in block.nodes:
+            sizes = sizes_in([*node.args, *(v.type.shape for v in node.outputs)])
+            if any(name not in bound for s in sizes for name in s.symbols):
+                return None  # a size that only others know, or that the data decide
+            args = map_values(node.args, new.__getitem__)
+            types = [v.type for v in node.outputs]
+            made = body.add(node.op, args, types, [v.name for v in node.outputs], node.source)
+            new.update(zip(node.outputs, made.outputs, strict=True))
+        if any(name not in bound for v in body.inputs for s in v.type.shape for name in symbols_in(s)):
+            return None
+        body.guards = [
+            g
+            for g in self.graph.guards
+            if all(n in bound for s in (g.left, g.right) for n in symbols_in(s))
+        ]
+        body.outputs = [new[block.nodes[place].outputs[k]] for place, k in places]
+        return body
+
+
+_PARTS = ("slice", "select", "narrow", "unsqueeze", "squeeze", "view")  # axes stay in their order
+
+
+def _same_number(a: Any, b: Any) -> bool:
+    if not isinstance(a, np.ndarray) or not isinstance(b, np.ndarray) or a.size > SMALL:
+        return False
+    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+
+
+def _colour(node: Node, types: dict[Value, Any]) -> Any:
+    """All about a node but which values it reads."""
+    return node.op.full_name, node.source, tuple([_key(a, types) for a in node.args])
+
+
+def _key(a: Any, types: dict[Value, Any]) -> Any:
+    kind = a.__class__
+    if kind is Value:
+        found = types.get(a)
+        if found is None:
+            t = a.type
+            shape = tuple([str(s) if isinstance(s, Dim) else s for s in t.shape])
+            found = types[a] = (t.dtype.code, shape, str(t.device))
+        return found
+    if kind is int or kind is bool or a is None:
+        return kind, a
+    if kind is tuple or kind is list:
+        return kind, tuple([_key(e, types) for e in a])
+    if kind is float:
+        return a.hex()
+    if kind is Graph:
+        return id(a)
+    if kind is slice:
+        return kind, _key((a.start, a.stop, a.step), types)
+    return kind, str(a)
