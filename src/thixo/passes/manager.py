@@ -153,6 +153,8 @@ def optimize(
                 result.reports.append(report)
         if not changed:
             closing = [p for p in chosen if p.last]
+            if any(p.name == "repeats" for p in chosen):
+                closing.append(_put_in_place())
             if budget is not None and "recompute" not in left_out:
                 closing.append(
                     _recompute(budget)
@@ -167,6 +169,12 @@ def optimize(
         f"passes: graph {graph.name} still changes after {ROUNDS} rounds; the last rules were "
         + ", ".join(f"{rule} ({name})" for name, rule in last.items())
     )
+
+
+def _put_in_place() -> Pass:
+    from thixo.passes.repeats import put_in_place
+
+    return Pass("repeats", put_in_place, last=True)
 
 
 def _recompute(budget: int | float) -> Pass:

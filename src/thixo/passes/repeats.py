@@ -7,8 +7,8 @@ It is cut into blocks; those that read from each other and from outside in the s
 What is seen through views is handed over, not the views: a result must be memory of its own. Who reads them from another block
 looks anew. Whatever could be done with constants that differ from layer to layer is worth more than time, so those stay.
 
-At the end calls that make new values of what the graph changes are put in place again (`put_in_place`): a value is written
-over the old one only by the node that makes it.
+After all other passes, calls that make new values of what the graph changes are put in place again (`put_in_place`): a value is
+written over the old one only by the node that makes it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ def join_repeats(graph: Graph, firings: list[Firing]) -> int:
     return changes
 
 
-@graph_pass("put_in_place", last=True)
 def put_in_place(graph: Graph, firings: list[Firing]) -> int:
     """Inline calls that make new values of what a graph changes, so that they are written over the old ones."""
     new = set(graph.mutations.values())
@@ -123,7 +122,7 @@ class _Outline:
         for part in ("inputs", "constants", "guards", "outputs", "mutations", "_names"):
             setattr(made, part, getattr(self.graph, part))
         made.nodes = [
-            calls[i] if i in calls else node
+            calls.get(i, node)
             for i, node in enumerate(self.nodes)
             if i in calls or i not in gone
         ]
@@ -164,7 +163,7 @@ class _Outline:
         """A run cut into blocks, where the fewest values go from one to the next."""
         begin, end, distance = run
         crossing = [0] * (3 * distance + 1)
-        for i in range(begin, begin + 3 * distance):
+        for i in range(begin, min(end, begin + 3 * distance)):
             for v in dict.fromkeys(values_in(self.nodes[i].args)):
                 m = self.maker.get(v, -1)
                 if m >= begin:
@@ -273,9 +272,7 @@ class _Outline:
             found.add(i)
         return found
 
-    def _body(
-        self, block: _Block, fixed: set[int], places: list[tuple[int, int]]
-    ) -> Graph | None:
+    def _body(self, block: _Block, fixed: set[int], places: list[tuple[int, int]]) -> Graph | None:
         names = dict.fromkeys(n.op.sig.name for n in block.nodes if n.op.kind != "view")
         body = Graph("_".join(["repeated", *list(names)[:4]]))
         new: dict[Value, Value] = {}
@@ -293,7 +290,9 @@ class _Outline:
             types = [v.type for v in node.outputs]
             made = body.add(node.op, args, types, [v.name for v in node.outputs], node.source)
             new.update(zip(node.outputs, made.outputs, strict=True))
-        if any(name not in bound for v in body.inputs for s in v.type.shape for name in symbols_in(s)):
+        if any(
+            name not in bound for v in body.inputs for s in v.type.shape for name in symbols_in(s)
+        ):
             return None
         body.guards = [
             g
