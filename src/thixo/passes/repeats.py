@@ -122,9 +122,7 @@ class _Outline:
         for part in ("inputs", "constants", "guards", "outputs", "mutations", "_names"):
             setattr(made, part, getattr(self.graph, part))
         made.nodes = [
-            calls.get(i, node)
-            for i, node in enumerate(self.nodes)
-            if i in calls or i not in gone
+            calls.get(i, node) for i, node in enumerate(self.nodes) if i in calls or i not in gone
         ]
         return made
 
