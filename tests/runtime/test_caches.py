@@ -11,7 +11,7 @@ from thixo.schedule import schedule
 static = tx.static
 
 
-def cached(axis=0, shape=(3, 4), count=2):
+def cached(axis=0, shape=(3, 4), count=2, executor="sunk"):
     """A program that replaces lines of a cache, reads them, and may fail after that."""
     lines = list(shape)
     lines[axis] = count
@@ -24,7 +24,7 @@ def cached(axis=0, shape=(3, 4), count=2):
         total = new.sum()
         picked = tx.index_select(rows, axis, later)
         kept = static.assign(cache, new)
-    session = static.Session(g)
+    session = static.Session(g, executor=executor)
     return session, session.bind([total, picked, kept], [at, rows, later])
 
 
@@ -46,8 +46,9 @@ def test_lines_of_a_cache_are_replaced(axis):
 @pytest.mark.parametrize(
     ("at", "later"), [([0, 1], 5), ([1, 1], 7), ([0, 3], 0), ([-1, 0], 0)], ids=str
 )
-def test_what_fails_later_leaves_the_cache_as_it_was(at, later):
-    session, call = cached()
+@pytest.mark.parametrize("executor", ["sunk", "ready"])
+def test_what_fails_later_leaves_the_cache_as_it_was(at, later, executor):
+    session, call = cached(executor=executor)
     rows = tx.arange(8.0).reshape(2, 4) + 1
     call(tx.tensor([0, 2]), rows, tx.tensor([0]))
     before = session.run("cache").tolist()

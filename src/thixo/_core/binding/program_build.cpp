@@ -318,7 +318,11 @@ PyObject* add_replace_lines(PyObject* self, PyObject* args) {
     if (!fits)
       raise(ErrorKind::Shape, "program: lines of axis " + std::to_string(axis) + " of " + describe(*target) + " from " + describe(*from));
     for (PyObject* one : {to, index, source, saved}) hold(o, one);
-    if (from->numel) add_step(o, std::make_unique<ReplaceStep>(*target, axis, *places, *from, *room), node, seconds);
+    if (from->numel) {
+      auto step = std::make_unique<ReplaceStep>(*target, axis, *places, *from, *room);
+      o->program->undoable.push_back(step.get());
+      add_step(o, std::move(step), node, seconds);
+    }
     Py_RETURN_NONE;
   });
 }

@@ -57,6 +57,17 @@ void Program::settle(char* at) {
 }
 
 void Program::run() {
+  for (Undoable* step : undoable) step->has_run = false;
+  try {
+    run_all();
+  } catch (...) {
+    for (Undoable* step : undoable)
+      if (step->has_run) step->undo();
+    throw;
+  }
+}
+
+void Program::run_all() {
   if (flow) return run_ready(*this, *flow);
   size_t at = 0;
   for (const Section& section : sections) {
@@ -80,7 +91,6 @@ void Program::run_steps(size_t at, size_t end) {
     }
   } catch (...) {
     if (!failure.program) failure = {this, steps[at]->node};
-    while (at-- > 0) steps[at]->undo();
     throw;
   }
 }

@@ -30,7 +30,12 @@ struct Step {
   Step& operator=(const Step&) = delete;
   virtual ~Step() = default;
   virtual void run() = 0;
-  virtual void undo() {}  // what it wrote of the caller's memory; called after it ran, if a later step has failed
+};
+
+// A step that writes memory of the caller's before the run is known to succeed.
+struct Undoable : Step {
+  bool has_run = false;  // in this run of the program
+  virtual void undo() = 0;
 };
 
 // What the host program does around native work: gives up its lock, looks whether the user wants to stop.
@@ -80,6 +85,7 @@ struct Program : Counted {
   std::vector<std::pair<Ref<Storage>, int64_t>> in_arena;  // with offsets
   std::vector<Ref<Storage>> others;                        // constants, and what nobody reads
   std::vector<std::unique_ptr<Step>> steps;
+  std::vector<Undoable*> undoable;        // those of them that are undone where a run fails
   std::vector<std::string> names, lines;  // of the nodes: operator and line of the user's program, or ""
   int64_t arena_bytes = 0;
   double seconds = 0;    // all steps
@@ -95,6 +101,7 @@ struct Program : Counted {
   char* arena = nullptr;
 
  private:
+  void run_all();
   void run_steps(size_t begin, size_t end);
   void run_section(const Section& section);
 };

@@ -119,6 +119,7 @@ void ReplaceStep::run() {
   // All of them before the first is written: one may be named twice.
   for (int64_t i = 0; i < count; ++i)
     copy_line(saved_, saved_strides_, i * saved_line_, to_, to_strides_, lines_[size_t(i)] * to_line_);
+  has_run = true;
   for (int64_t i = 0; i < count; ++i)
     copy_line(to_, to_strides_, lines_[size_t(i)] * to_line_, source_, source_strides_, i * source_line_);
 }

@@ -33,7 +33,7 @@ struct LinesStep final : Step {
 
 // Lines of one axis that an index names get new values, in place; `saved` has room for what was there, should a later step
 // of the same run fail.
-struct ReplaceStep final : Step {
+struct ReplaceStep final : Undoable {
   ReplaceStep(const Tensor& to, int axis, const Tensor& index, const Tensor& source, const Tensor& saved);
   void run() override;
   void undo() override;
