@@ -1,5 +1,7 @@
 """Operators that move, sort and scan data: any shape, stride and dtype, any number of threads."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -87,6 +89,18 @@ def test_reads_by_index_along_an_axis_that_lies_outside(rng, dtype):
         x = rng.integers(-99, 99, (17, width)).astype(dtype)
         index = rng.integers(0, 17, 50)
         same(tx.index_select(tx.from_numpy(x), 0, tx.from_numpy(index)), x[index])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int16"])
+def test_copies_of_transposed_planes(rng, dtype):
+    """Of any size, since they are turned in blocks: the last ones overlap."""
+    for rows, columns in itertools.product((1, 3, 4, 5, 7, 15, 33), (3, 4, 6, 16, 37)):
+        x = rng.integers(-99, 99, (19, rows, columns)).astype(dtype)
+        same(tx.from_numpy(x).transpose(1, 2).contiguous(), np.ascontiguousarray(x.swapaxes(1, 2)))
+        wide = tx.zeros(19, columns, rows + 3, dtype=getattr(tx, dtype))
+        wide[:, :, 1 : rows + 1] = tx.from_numpy(x).transpose(1, 2)
+        want = np.pad(x.swapaxes(1, 2), ((0, 0), (0, 0), (1, 2)))
+        np.testing.assert_array_equal(wide.numpy(), want)
 
 
 def test_pads_that_cut():

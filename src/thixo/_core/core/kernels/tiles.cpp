@@ -22,22 +22,27 @@ struct Bits128 {
   uint64_t low, high;
 };
 
+// body(first) for blocks of four that cover `count`, which is at least four: the last one overlaps the one before it, since what
+// is left would take longer one by one.
+template <class Body>
+inline void for_fours(int64_t count, Body&& body) {
+  int64_t first = 0;
+  for (; first + 4 <= count; first += 4) body(first);
+  if (first < count) body(count - 4);
+}
+
 // buffer[y][x] = source[x][y]: reads along the source's lines and writes into memory that is near.
 template <class Bits>
 void turn_tile(char* buffer, const char* source, int64_t dx, int64_t dy, int64_t columns, int64_t rows) {
-  int64_t first = 0;
   if constexpr (sizeof(Bits) == 4) {
-    if (dy == 4) {
-      const int64_t full = rows / 4 * 4;
-      for (; first + 4 <= columns; first += 4) {
-        const char* from = source + first * dx;
-        for (int64_t y = 0; y < full; y += 4) turn_four(buffer + (y * kTileRow + first) * 4, kTileRow * 4, from + y * 4, dx);
-        for (int64_t y = full; y < rows; ++y)
-          for (int64_t x = 0; x < 4; ++x) store(buffer + (y * kTileRow + first + x) * 4, load<Bits>(from + x * dx + y * 4));
-      }
+    if (dy == 4 && columns >= 4 && rows >= 4) {
+      for_fours(columns, [&](int64_t x) {
+        for_fours(rows, [&](int64_t y) { turn_four(buffer + (y * kTileRow + x) * 4, kTileRow * 4, source + x * dx + y * 4, dx); });
+      });
+      return;
     }
   }
-  for (int64_t x = first; x < columns; ++x) {
+  for (int64_t x = 0; x < columns; ++x) {
     const char* from = source + x * dx;
     char* to = buffer + x * static_cast<int64_t>(sizeof(Bits));
     for (int64_t y = 0; y < rows; ++y) {
@@ -76,21 +81,25 @@ THIXO_FETCHES void fetch_lines(const char* at, int64_t stride, int64_t lines, in
 // after these, in the next tile.
 void move_turned(char* to, int64_t to_stride, const char* from, int64_t from_stride, int64_t columns, int64_t rows,
                  int64_t more) {
-  int64_t y = 0;
-  for (; y + 4 <= rows; y += 4) {
+  if (rows < 4 || columns < 4) {
+    for (int64_t y = 0; y < rows; ++y)
+      for (int64_t x = 0; x < columns; ++x) store(to + y * to_stride + x * 4, load<uint32_t>(from + x * from_stride + y * 4));
+    return;
+  }
+  for_fours(rows, [&](int64_t y) {
     if (y + 4 <= more) {  // with each four rows, four of the rows and of the columns that come
       fetch_lines<1>(to + (rows + y) * to_stride, to_stride, 4, columns * 4);
       if (y + 4 <= columns) fetch_lines(from + y * from_stride + rows * 4, from_stride, 4, more * 4);
     }
-    int64_t x = 0;
-    for (; x + 4 <= columns; x += 4)
+    for_fours(columns, [&](int64_t x) {
       turn_four(to + y * to_stride + x * 4, to_stride, from + x * from_stride + y * 4, from_stride);
-    for (; x < columns; ++x)
-      for (int64_t k = y; k < y + 4; ++k) store(to + k * to_stride + x * 4, load<uint32_t>(from + x * from_stride + k * 4));
-  }
-  for (; y < rows; ++y)
-    for (int64_t x = 0; x < columns; ++x) store(to + y * to_stride + x * 4, load<uint32_t>(from + x * from_stride + y * 4));
+    });
+  });
 }
+
+// How far apart neighbours lie, at least, that are worth turning: on different lines of the cache. What only moves is turned in
+// registers, which pays from four elements on.
+int64_t least_apart(const Nest& nest, int k) { return nest.moves && nest.item[k] == 4 ? 16 : kLine; }
 
 struct Tile {
   int64_t columns, rows;
@@ -105,7 +114,7 @@ class Tiles {
     height_ = nest.sizes[across];
     for (int k = 0; k < nest.count; ++k) {
       const int64_t along = std::abs(nest.strides[0][k]), beside = std::abs(nest.strides[across][k]);
-      const bool turns = along >= kLine && beside != 0 && beside < kLine;
+      const bool turns = along >= least_apart(nest, k) && beside != 0 && beside < kLine;
       if (turns && k < nest.count - nest.results && turned_count_ < kTurned) {
         turned_[turned_count_++] = k;
       } else if (along == nest.item[k] && beside != 0) {
@@ -218,7 +227,7 @@ int transposed_dimension(const Nest& nest) {
   if (nest.sizes[0] < 4 || nest.total < 512) return 0;
   for (int k = 0; k < nest.count - 1; ++k) {
     const int64_t inner = std::abs(nest.strides[0][k]);
-    if (inner < kLine) continue;
+    if (inner < least_apart(nest, k)) continue;
     int best = 0;
     int64_t least = inner;
     for (int d = 1; d < nest.ndim; ++d) {
