@@ -18,6 +18,7 @@ struct alignas(64) Part {
   char *kept = nullptr, *panel = nullptr;  // memory for panels that all units read; that one unit needs
   // The units under way; changes only between two calls of `run`.
   int64_t first = 0, end = 0, left = 0, across = 0, k = 0;
+  bool alone = false;              // nobody helps
   std::atomic<uint64_t> range{0};  // units not taken: from the low half up to the high half
   std::atomic<int64_t> helped{0};  // units that others have finished
   std::atomic<bool> started{false}, finished{false};
@@ -37,6 +38,10 @@ struct alignas(64) Part {
   template <class Unit>
   void run(int64_t count, Unit&& unit) {
     if (count <= 0) return;
+    if (alone) {
+      for (int64_t u = 0; u < count; ++u) unit(u);
+      return;
+    }
     helped.store(0, std::memory_order_relaxed);
     range.store(uint64_t(count) << 32, std::memory_order_release);
     int64_t own = 0;
@@ -64,6 +69,7 @@ void for_parts(const Shares& shares, Prepare&& prepare, Compute&& compute, Help&
   if (count == 1) {
     Part part;
     part.share = shares.at(0);
+    part.alone = true;
     prepare(part, 0);
     compute(part);
     end();

@@ -74,13 +74,13 @@ void direct_product(const Job& job, const GemmKernels& g) {
   const Shares shares = share_out(job, t, 0, streams ? double(job.m) / double(t.rows) : 0);
   // Rows that meet many columns are turned first: a panel takes fewer instructions to read.
   const int64_t widest = ceil_div(shares.column_panels, shares.across), tallest = ceil_div(shares.row_panels, shares.down);
-  const bool turns = job.a_k == 1 && job.a_row != 1 && t.depth == 1 && widest >= kWideForPanels;
-  const int64_t panel = turns ? pass * t.width * t.unit : 0;
-  auto tile = [&](int64_t k, RowPanel r, int64_t j, const char* turned) {
+  const bool packs = job.a_k == 1 && job.a_row != 1 && widest >= kWideForPanels;
+  const int64_t panel = packs ? pass * t.width * t.unit : 0;
+  auto tile = [&](int64_t k, RowPanel r, int64_t j, const char* packed) {
     const auto [row, rows] = r;
     const int64_t column = j * t.columns, columns = std::min(t.columns, job.n - column);
     char* to = job.c_at(row, column);
-    t.tile(std::min(pass, job.k - k), turned ? turned : job.a_at(row, k), turned ? 1 : job.a_row, turned ? t.width : job.a_k,
+    t.tile(std::min(pass, job.k - k), packed ? packed : job.a_at(row, k), packed ? 1 : job.a_row, packed ? t.width : job.a_k,
            job.b_at(k, column), job.b_k, to, job.c_row, rows, columns, k > 0);
     if (more && k + pass >= job.k) finish_part(job, g, to, job.c_row, row, rows, column, columns);
   };
@@ -89,10 +89,10 @@ void direct_product(const Job& job, const GemmKernels& g) {
   Buffer memory(size_t(shares.count() * tallest * panel));
   parallel_for(shares.count(), 1, [&](int64_t number, int64_t) {
     const Share s = shares.at(number);
-    char* const panels = turns ? memory.data + number * tallest * panel : nullptr;
-    auto panel_at = [&](int64_t i) -> char* { return turns ? panels + (i - s.top) * panel : nullptr; };
+    char* const panels = packs ? memory.data + number * tallest * panel : nullptr;
+    auto panel_at = [&](int64_t i) -> char* { return packs ? panels + (i - s.top) * panel : nullptr; };
     for (int64_t k = 0; k < std::max<int64_t>(job.k, 1); k += pass) {
-      for (int64_t i = s.top; turns && i < s.bottom; ++i) {
+      for (int64_t i = s.top; packs && i < s.bottom; ++i) {
         const RowPanel r = shares.rows_of(i);
         t.pack_a_across(job.a_at(r.row, k), job.a_row, panel_at(i), std::min(pass, job.k - k), r.rows);
       }
