@@ -195,3 +195,24 @@ def test_one_walk_is_no_chain_of_kernels():
     b.store(1, b.reduce("add", b.load(0, "f32")))
     kernel = Kernel((Operand("f32"), Operand("f32", "row", True)), tuple(b.instructions))
     assert walks(kernel) is None
+
+
+@pytest.mark.parametrize("dtype", [tx.float32, tx.float64, tx.float16])
+def test_largest_values_between_convolutions(dtype, laid_out):
+    x = numbers(2, 3, 17, 18, dtype=dtype)
+    first, second = (numbers(*s, dtype=dtype, scale=0.2) for s in ((24, 3, 7, 7), (16, 24, 3, 3)))
+
+    def model(x, first, second):
+        y = F.max_pool2d(F.relu(F.conv2d(x, first, None, 2, 3)), 3, 2, 1)
+        return F.conv2d(y, second, None, 1, 1)
+
+    with static.Graph() as g:
+        place = static.placeholder(x.shape, dtype, "x")
+        pooled = model(place, static.constant(first), static.constant(second))
+    call = static.Session(g).bind(pooled, [place])
+    found, expected = call(x), model(x, first, second)
+    tolerance = 1e-2 if dtype is tx.float16 else 1e-5
+    np.testing.assert_allclose(
+        found.double().numpy(), expected.double().numpy(), tolerance, tolerance
+    )
+    assert bool(laid_out) == (dtype is not tx.float16)

@@ -18,6 +18,7 @@ LEAST_CHANNELS = 8  # fewer leave most of a vector empty
 _IMAGES = ("nn.functional.convolve", "nn.functional.convolve_transposed")
 _CONVOLUTIONS = (*_IMAGES, "nn.functional.convolve_weight")
 _SUMS = ("sum", "mean")  # any strides are as good
+_POOL = "nn.functional.max_pool_values"  # reads and writes either layout, the same
 
 Shape = Callable[[Value], Sequence[int]]
 
@@ -73,14 +74,23 @@ def _is_kernel(node: Node) -> bool:
     return node.op.kind == "pointwise" or node.op.full_name == "fused"
 
 
+def _is_pool(node: Node) -> bool:
+    if node.op.full_name != _POOL:
+        return False
+    input = node.args[0].type
+    return len(input.shape) == len(node.args[1]) + 2 and input.dtype.short in ("f32", "f64")
+
+
 def _may_choose(node: Node) -> bool:
     if node.op.full_name in _IMAGES:
         return bool(node.args[-2 if node.op.full_name == _IMAGES[0] else -1] == 1)  # groups
-    return _is_kernel(node)
+    return _is_kernel(node) or _is_pool(node)
 
 
 def _takes_any(node: Node) -> bool:
-    return _is_kernel(node) or node.op.full_name in _CONVOLUTIONS or node.op.full_name in _SUMS
+    if _is_kernel(node) or _is_pool(node):
+        return True
+    return node.op.full_name in _CONVOLUTIONS or node.op.full_name in _SUMS
 
 
 def _has_channels(node: Node, value: Value, shape: Shape) -> bool:
@@ -100,7 +110,13 @@ def _pays(value: Value, node: Node, readers: list[Node], left: set[Value]) -> bo
         there = sum(v in left for v in alike)
         if not there or 2 * there < len(alike):
             return False
+    if _is_pool(node) and node.args[0] not in left:
+        return False
     for reader in readers:
+        if _is_pool(reader):
+            if reader.outputs[0] in left:
+                return True
+            continue
         if not _is_kernel(reader):
             return True
         outputs = [v for v in reader.outputs if v.type.shape == value.type.shape]

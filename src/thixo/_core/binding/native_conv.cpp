@@ -210,21 +210,20 @@ bool weight_call(const Operator&, PyObject* const* slots, Results& out) {
   return true;
 }
 
-// The largest values of windows, and where they are if that is asked for; the window is read already.
-bool max_pool_window(Pooling& p, int axes, Ref<Tensor> x, bool ceil_mode, bool with_indices, Results& out) {
-  if (!is_floating(x->dtype) || (x->ndim() != axes + 1 && x->ndim() != axes + 2)) return false;
-  p.dtype = x->dtype;
+// What is left to know of pooling whose window is read already: sizes, those of the result too. False: not this case.
+bool plan_pool(Pooling& p, int axes, const Tensor& x, bool ceil_mode, Dims& sizes) {
+  if (!is_floating(x.dtype) || (x.ndim() != axes + 1 && x.ndim() != axes + 2)) return false;
+  p.dtype = x.dtype;
   p.planes = 1;
-  Dims sizes;
-  const int lead = x->ndim() - axes;
+  const int lead = x.ndim() - axes;
   for (int i = 0; i < lead; ++i) {
-    sizes.push_back(x->sizes[i]);
-    p.planes *= x->sizes[i];
+    sizes.push_back(x.sizes[i]);
+    p.planes *= x.sizes[i];
   }
-  if (x->sizes[lead - 1] == 0) return false;
+  if (x.sizes[lead - 1] == 0) return false;
   for (int i = 0; i < axes; ++i) {
     const int a = kConvAxes - axes + i;
-    const int64_t n = x->sizes[lead + i], reach = p.dilation[a] * (p.kernel[a] - 1) + 1;
+    const int64_t n = x.sizes[lead + i], reach = p.dilation[a] * (p.kernel[a] - 1) + 1;
     if (n < 1 || 2 * p.padding[a] > reach) return false;
     p.in[a] = n;
     const int64_t room = n + 2 * p.padding[a] - reach;
@@ -238,7 +237,20 @@ bool max_pool_window(Pooling& p, int axes, Ref<Tensor> x, bool ceil_mode, bool w
     if (p.out[a] < 1) return false;
     sizes.push_back(p.out[a]);
   }
-  if (!max_pool_fits(p)) return false;
+  return max_pool_fits(p);
+}
+
+// max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode), and max_pool_values
+bool read_pool(PyObject* const* slots, Pooling& p, int& axes) {
+  axes = int(PyTuple_Check(slots[1]) ? PyTuple_GET_SIZE(slots[1]) : PyList_Check(slots[1]) ? PyList_GET_SIZE(slots[1]) : 0);
+  return axes >= 1 && axes <= kConvAxes && read(slots[1], axes, 1, p.kernel) && read(slots[2], axes, 1, p.stride) &&
+         read(slots[3], axes, 0, p.padding) && read(slots[4], axes, 1, p.dilation);
+}
+
+// The largest values of windows, and where they are if that is asked for.
+bool max_pool_window(Pooling& p, int axes, Ref<Tensor> x, bool ceil_mode, bool with_indices, Results& out) {
+  Dims sizes;
+  if (!plan_pool(p, axes, *x, ceil_mode, sizes)) return false;
   checked_numel(sizes, DType::I64, "max_pool_with_indices");
   x = plain(x);
   const Ref<Tensor> values = empty(sizes, p.dtype);
@@ -260,17 +272,11 @@ bool max_pool_window(Pooling& p, int axes, Ref<Tensor> x, bool ceil_mode, bool w
   return true;
 }
 
-// max_pool_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode), and max_pool_values
 template <bool with_indices>
 bool max_pool_call(const Operator&, PyObject* const* slots, Results& out) {
-  Ref<Tensor> x = ref_of(slots[0]);
-  const int axes = int(PyTuple_Check(slots[1]) ? PyTuple_GET_SIZE(slots[1]) : PyList_Check(slots[1]) ? PyList_GET_SIZE(slots[1]) : 0);
-  if (axes < 1 || axes > kConvAxes) return false;
   Pooling p;
-  if (!read(slots[1], axes, 1, p.kernel) || !read(slots[2], axes, 1, p.stride) || !read(slots[3], axes, 0, p.padding) ||
-      !read(slots[4], axes, 1, p.dilation))
-    return false;
-  return max_pool_window(p, axes, x, slots[5] == Py_True, with_indices, out);
+  int axes;
+  return read_pool(slots, p, axes) && max_pool_window(p, axes, ref_of(slots[0]), slots[5] == Py_True, with_indices, out);
 }
 
 // max_pool1d, ...(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices): as above.
@@ -418,6 +424,23 @@ std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* s
   step->y = place_of(y);
   if (bias) step->bias = place_of(*bias);
   step->fixed = forward && is_fixed(w);
+  return step;
+}
+
+std::unique_ptr<Step> prepare_pool(const Operator& op, PyObject* const* slots, const Tensor& result) {
+  if (op.full_name != "nn.functional.max_pool_values" || result.numel == 0) return nullptr;
+  const Tensor& x = *tensor_of(slots[0]);
+  auto step = std::make_unique<PoolStep>();
+  int axes;
+  Dims sizes;
+  if (!read_pool(slots, step->pooling, axes) || !plan_pool(step->pooling, axes, x, slots[5] == Py_True, sizes)) return nullptr;
+  if (!(sizes == result.sizes) || result.dtype != x.dtype) return nullptr;
+  if (is_last(x) && is_last(result) && x.ndim() == axes + 2 && (x.dtype == DType::F32 || x.dtype == DType::F64))
+    step->channels = x.sizes[1];
+  else if (!x.is_contiguous() || !result.is_contiguous())
+    return nullptr;
+  step->x = place_of(x);
+  step->y = place_of(result);
   return step;
 }
 

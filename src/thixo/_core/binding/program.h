@@ -36,6 +36,7 @@ std::unique_ptr<Step> prepare_rows(const Operator& op, PyObject* const* slots, c
 using IsFixed = std::function<bool(const Tensor&)>;  // whether a value never changes
 std::unique_ptr<Step> prepare_product(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed);
 std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed);
+std::unique_ptr<Step> prepare_pool(const Operator& op, PyObject* const* slots, const Tensor& result);
 std::unique_ptr<Step> prepare_attention(const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results);
 std::unique_ptr<Step> prepare_sum(const Operator& op, PyObject* const* slots, const Tensor& result);
 // A row kernel as thixo.runtime.rows.about describes it.

@@ -77,6 +77,7 @@ std::unique_ptr<Step> prepared(const ProgramObject& o, const Operator& op, PyObj
     if (op.kind == OpKind::Pointwise) return prepare_pointwise(op, slots, *results[0]);
     if (std::unique_ptr<Step> step = prepare_product(op, slots, *results[0], is_fixed)) return step;
     if (std::unique_ptr<Step> step = prepare_convolution(op, slots, *results[0], is_fixed)) return step;
+    if (std::unique_ptr<Step> step = prepare_pool(op, slots, *results[0])) return step;
     if (std::unique_ptr<Step> step = prepare_sum(op, slots, *results[0])) return step;
   }
   if (std::unique_ptr<Step> step = prepare_attention(op, slots, results)) return step;

@@ -87,6 +87,17 @@ bool max_pool_fits(const Pooling& p) {
   return true;
 }
 
+namespace {
+
+// Positions that a window of an axis meets inside of its plane: the first, and how many.
+int64_t inside(const Pooling& p, int axis, int64_t place, int64_t& at) {
+  const int64_t first = first_inside(p, axis, place);
+  at = place * p.stride[axis] - p.padding[axis] + first * p.dilation[axis];
+  return std::min(p.kernel[axis] - first, ceil_div(p.in[axis] - at, p.dilation[axis]));
+}
+
+}  // namespace
+
 void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices) {
   const ConvKernels& k = conv_kernels(p.dtype);
   const MaxCall largest = find_max(k.compute);
@@ -134,6 +145,36 @@ void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices) {
   });
 }
 
+void max_pool_values_last(const Pooling& p, int64_t channels, const void* x, void* values) {
+  const LargestCall largest = find_largest(p.dtype);
+  const int64_t item = item_size(p.dtype), lines = p.planes / channels * p.out[0] * p.out[1];
+  const double work = double(lines * p.out[2]) * double(channels * p.kernel[0] * p.kernel[1] * p.kernel[2]);
+  const int64_t threads = work >= 2e5 && !in_parallel_loop() ? get_num_threads() : 1;
+  parallel_for(lines, threads == 1 ? lines : std::max<int64_t>(1, lines / (8 * threads)), [&](int64_t from, int64_t to) {
+    std::vector<int64_t> taps;
+    for (int64_t i = from; i < to; ++i) {
+      const int64_t n = i / (p.out[0] * p.out[1]);
+      int64_t at[3];
+      const int64_t deep = inside(p, 0, i / p.out[1] % p.out[0], at[0]), high = inside(p, 1, i % p.out[1], at[1]);
+      int64_t listed = 0;  // the taps of windows that meet so many positions along the last axis
+      for (int64_t w = 0; w < p.out[2]; ++w) {
+        const int64_t wide = inside(p, 2, w, at[2]);
+        if (wide != listed) {
+          taps.clear();
+          for (int64_t a = 0; a < deep; ++a)
+            for (int64_t b = 0; b < high; ++b)
+              for (int64_t c = 0; c < wide; ++c)
+                taps.push_back(((a * p.dilation[0] * p.in[1] + b * p.dilation[1]) * p.in[2] + c * p.dilation[2]) * channels);
+          listed = wide;
+        }
+        const int64_t place = ((n * p.in[0] + at[0]) * p.in[1] + at[1]) * p.in[2] + at[2];
+        largest(static_cast<const char*>(x) + place * channels * item, taps.data(), int64_t(taps.size()),
+                static_cast<char*>(values) + (i * p.out[2] + w) * channels * item, channels);
+      }
+    }
+  });
+}
+
 void max_pool_values(const Pooling& p, const void* x, void* values) {
   const ConvKernels& k = conv_kernels(p.dtype);
   const ConvKernels& computed = conv_kernels(k.compute);
@@ -153,12 +194,6 @@ void max_pool_values(const Pooling& p, const void* x, void* values) {
         parts(step > 1 ? size_t(step * part * wide) : 0), result(converts ? size_t(p.out[2] * wide) : 0);
     fill_lowest(k.compute, row.data, row.bytes);
     std::vector<int64_t> rows;
-    // Positions that a window of an axis meets inside: the first, and how many.
-    auto inside = [&](int axis, int64_t place, int64_t& at) {
-      const int64_t first = first_inside(p, axis, place), start = place * p.stride[axis] - p.padding[axis];
-      at = start + first * p.dilation[axis];
-      return std::min(p.kernel[axis] - first, ceil_div(p.in[axis] - at, p.dilation[axis]));
-    };
     for (int64_t i = from; i < to; ++i) {
       const char* source = static_cast<const char*>(x) + i * in_size * narrow;
       if (converts) k.rows(source, in_size, 1, plane.data, in_size, 1, in_size);
@@ -166,7 +201,7 @@ void max_pool_values(const Pooling& p, const void* x, void* values) {
       for (int64_t d = 0; d < p.out[0]; ++d)
         for (int64_t h = 0; h < p.out[1]; ++h) {
           int64_t top, left;
-          const int64_t deep = inside(0, d, top), high = inside(1, h, left);
+          const int64_t deep = inside(p, 0, d, top), high = inside(p, 1, h, left);
           rows.clear();
           for (int64_t a = 0; a < deep; ++a)
             for (int64_t b = 0; b < high; ++b) rows.push_back((a * p.dilation[0] * p.in[1] + b * p.dilation[1]) * p.in[2]);

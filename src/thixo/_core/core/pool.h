@@ -18,6 +18,8 @@ bool max_pool_fits(const Pooling& p);
 void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices);
 // The values alone: of whole rows first, then along them.
 void max_pool_values(const Pooling& p, const void* x, void* values);
+// The same of float32 or float64 images whose channels lie side by side, as those of the results do.
+void max_pool_values_last(const Pooling& p, int64_t channels, const void* x, void* values);
 // to[plane][indices[i]] += from[plane][i]; places that no index names are zero. False: an index is out of range.
 bool add_at(DType dtype, int64_t planes, int64_t count, int64_t size, const void* from, const int64_t* indices, void* to);
 

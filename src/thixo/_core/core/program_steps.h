@@ -4,6 +4,7 @@
 #include "conv.h"
 #include "gemm.h"
 #include "kernels.h"
+#include "pool.h"
 #include "program.h"
 #include "rows.h"
 
@@ -120,6 +121,17 @@ struct ConvolutionStep final : Step {
   bool fixed = false;  // the weight never changes: it is packed by the first run
   std::shared_ptr<const PackedWeight> packed;
   void run() override;
+};
+
+// The largest values of windows; with `channels`, so many lie side by side.
+struct PoolStep final : Step {
+  Pooling pooling;
+  int64_t channels = 0;
+  Place x, y;
+  void run() override {
+    if (channels) max_pool_values_last(pooling, channels, x.at(), y.at());
+    else max_pool_values(pooling, x.at(), y.at());
+  }
 };
 
 // The way there, or with `back` the gradient.
