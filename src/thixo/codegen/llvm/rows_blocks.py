@@ -16,6 +16,7 @@ from thixo.codegen.llvm.rows_stages import Stages, Walk
 from thixo.codegen.llvm.target import Target
 
 LEAST = 4  # uniform instructions that are worth it
+MOST_OPERANDS = 2  # of full size: with more, rows that are walked again are better walked alone
 NEAREST = 8192  # bytes of a block that is walked again, which stays in the nearest cache
 
 
@@ -50,6 +51,8 @@ def gains(kernel: Kernel, target: Target) -> bool:
         return False
     if len(plan.walks) == 1:
         return bool(plan.walks[0].reduces)
+    if sum(operand.view == "full" for operand in kernel.operands) > MOST_OPERANDS:
+        return False
     return sum(one.op not in ("load", "store", "const", "columns", "pick") for one in ones) >= LEAST
 
 
