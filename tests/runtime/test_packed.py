@@ -65,3 +65,10 @@ def test_caches_get_the_lines_that_are_written(axis):
     with pytest.raises(IndexError):
         call(tx.tensor([0, 9]), tx.ones(rows.shape))
     assert tx.equal(session.run(cache), expected)
+
+
+def test_one_row_meets_a_matrix_that_no_cache_holds():
+    w = np.arange(1026 * 1028, dtype=np.float32).reshape(1026, 1028) % 7
+    for rows in (1, 3):
+        x = np.arange(rows * 1028, dtype=np.float32).reshape(rows, 1028) % 5
+        assert np.array_equal(F.linear(tx.tensor(x), tx.tensor(w)).numpy(), x @ w.T)

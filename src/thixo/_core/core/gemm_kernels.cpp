@@ -102,6 +102,7 @@ GemmKernels load(DType dtype) {
   if (!find_tiles(fast.tiles, source, compute) || !find(fast.finish, "gemm_" + source + "_finish") ||
       !find(fast.dots, "gemm_" + source + "_dots") || !find(fast.axpys, "gemm_" + source + "_axpys"))
     return made;
+  find(fast.dots_far, "gemm_" + source + "_dots_far");
   find(fast.finish_turned, "gemm_" + source + "_finish_turned");
   fast.partial_rows_of_b = static_cast<const int64_t*>(shipped(("gemm_" + compute + "_shape").c_str()))[3] != 0;
   fast.small = fast.tiles;

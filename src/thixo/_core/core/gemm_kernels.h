@@ -47,6 +47,7 @@ struct GemmKernels {
   FinishCall finish = nullptr;
   FinishCall finish_turned = nullptr;  // may be missing: of a product that was computed transposed
   DotsCall dots = nullptr;
+  DotsCall dots_far = nullptr;  // may be missing: of a matrix that no near cache holds
   AxpysCall axpys = nullptr;
   bool portable = false;
 };

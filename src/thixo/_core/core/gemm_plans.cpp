@@ -123,6 +123,9 @@ void copy_rows(const Job& job, void* to) {
     for (int64_t p = 0; p < job.k; ++p) static_cast<Bits*>(to)[i * job.k + p] = from[i * job.a_row + p * job.a_k];
 }
 
+// Larger ones come from farther away than the second-level cache.
+constexpr int64_t kFarBytes = 3 << 20;
+
 void dot_products(const Job& job, const GemmKernels& g) {
   const int64_t item = item_size(job.dtype), wide = item_size(g.compute);
   Buffer copied(job.a_k == 1 ? 0 : size_t(job.m * job.k * item));
@@ -135,18 +138,19 @@ void dot_products(const Job& job, const GemmKernels& g) {
     x = copied.data;
     x_row = job.k;
   }
+  const DotsCall dots = g.dots_far && job.k * job.n * item > kFarBytes ? g.dots_far : g.dots;
   const bool straight = job.dtype == g.compute && !job.bias && !job.epilogue.apply;
   // Chunks of about 64 KiB of B; each has as many columns as sums that fit beside.
   int64_t chunk = std::clamp<int64_t>(round_up((1 << 16) / (job.k * item + 1), 4), 4, 256);
   if (!job.parallel && straight) chunk = job.n;
   parallel_for(job.n, chunk, [&](int64_t from, int64_t to) {
     if (straight) {
-      g.dots(job.k, x, x_row, job.b_at(0, from), job.b_n, job.c_at(0, from), job.c_row, job.c_n, job.m, to - from);
+      dots(job.k, x, x_row, job.b_at(0, from), job.b_n, job.c_at(0, from), job.c_row, job.c_n, job.m, to - from);
       return;
     }
     const int64_t ld = to - from;
     Buffer sums(size_t(job.m * ld * wide));
-    g.dots(job.k, x, x_row, job.b_at(0, from), job.b_n, sums.data, ld, 1, job.m, ld);
+    dots(job.k, x, x_row, job.b_at(0, from), job.b_n, sums.data, ld, 1, job.m, ld);
     finish_part(job, g, sums.data, ld, 0, job.m, from, ld);
   });
 }

@@ -2,6 +2,8 @@
 
     gemm_<dtype>_dots(K, X, x_row, W, w_row, Y, y_row, y_column, rows, count)
         Y[i * y_row + n * y_column] = sum over k of X[i * x_row + k] * W[n * w_row + k]
+    gemm_<dtype>_dots_far(...)
+        the same, of a matrix that no near cache holds: asks for its memory ahead
     gemm_<dtype>_axpys(K, X, x_row, x_k, B, b_k, Y, y_row, rows, count, add)
         Y[i * y_row + n] = (add ? Y[..] : 0) + sum over k of X[i * x_row + k * x_k] * B[k * b_k + n], rows <= 4
 
@@ -21,7 +23,8 @@ AXPY_ROWS = 4
 
 def thin_functions(dtype: str, target: Target) -> list[Function]:
     """All of a dtype."""
-    return [*_dots(dtype, target), *_axpys(dtype, target)]
+    near, far = (_dots(dtype, target, far) for far in (False, True))
+    return [*near, *far, *_axpys(dtype, target)]
 
 
 def _sums(f: Function, vectors: list[str], type: str, lanes: int) -> str:
@@ -55,11 +58,11 @@ _DOTS = (("i64", "K"), ("ptr noalias readonly", "X"), ("i64", "x_row"), ("ptr no
          ("i64", "w_row"), ("ptr noalias", "Y"), ("i64", "y_row"), ("i64", "y_column"))  # fmt: skip
 
 
-def _dots(dtype: str, target: Target) -> list[Function]:
+def _dots(dtype: str, target: Target, far: bool) -> list[Function]:
     compute = dtype if BYTES[dtype] >= 4 else "f32"
     tall = 4 if target.registers == 32 else 2
-    cases = [_dots_case(dtype, compute, target, rows) for rows in range(1, tall + 1)]
-    f = Function(f"gemm_{dtype}_dots", (*_DOTS, ("i64", "rows"), ("i64", "count")),
+    cases = [_dots_case(dtype, compute, target, rows, far) for rows in range(1, tall + 1)]
+    f = Function(f"gemm_{dtype}_dots{'_far' if far else ''}", (*_DOTS, ("i64", "rows"), ("i64", "count")),
                  attributes=target.attributes)  # fmt: skip
     size = BYTES[dtype]
     with f.loop(0, "%count", _COLUMNS) as n:
@@ -78,8 +81,8 @@ def _dots(dtype: str, target: Target) -> list[Function]:
     return [*cases, f]
 
 
-def _dots_case(dtype: str, compute: str, target: Target, rows: int) -> Function:
-    f = Function(f"gemm_{dtype}_dots_{rows}", (*_DOTS, ("i64", "left")), attributes=target.attributes,
+def _dots_case(dtype: str, compute: str, target: Target, rows: int, far: bool) -> Function:
+    f = Function(f"gemm_{dtype}_dots{'_far' if far else ''}_{rows}", (*_DOTS, ("i64", "left")), attributes=target.attributes,
                  internal=True)  # fmt: skip
     lanes = target.lanes(BYTES[compute])
     element, size = MEMORY[dtype], BYTES[dtype]
@@ -87,6 +90,7 @@ def _dots_case(dtype: str, compute: str, target: Target, rows: int) -> Function:
     unroll = 2 if rows <= 2 else 1
     x_rows = [f.at("%X", f.mul(f.mul("%x_row", i), size)) if i else "%X" for i in range(rows)]
     last = f.sub("%left", 1)
+    ahead = f.mul("%w_row", _COLUMNS * size)
     w_rows = [f.at("%W", f.mul(f.mul(f.min(n, last), "%w_row"), size)) for n in range(_COLUMNS)]
     sums = [[[f.variable(wide, "zeroinitializer") for _ in range(_COLUMNS)] for _ in range(rows)]
             for _ in range(unroll)]  # fmt: skip
@@ -100,6 +104,9 @@ def _dots_case(dtype: str, compute: str, target: Target, rows: int) -> Function:
 
         xs = [read(p) for p in x_rows]
         for n in range(_COLUMNS):
+            if far and not mask:
+                # The columns that come next: rows are shorter than what hardware would foresee in time.
+                f.prefetch(f.at(f.at(w_rows[n], k, element), ahead), level=2)
             w = read(w_rows[n])
             for i in range(rows):
                 place = sums[u][i][n]
