@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 
@@ -102,15 +103,15 @@ void pick(char* to, const char* from, const Offset* offsets, int64_t n) {
   for (; i < n; ++i) store(to + i * int64_t(sizeof(Bits)), load<Bits>(from + offsets[i]));
 }
 
-// The places of one row of `before`: from offsets, in blocks.
+// The places of one row of `before`: from offsets, in blocks. Where they lie far away they are asked for ahead of time.
 void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, int item, const Axes& after,
-                 bool solid) {
+                 bool solid, bool far) {
   const int64_t block = after.total * item;
   if (block == item || (solid && (block == 8 || block == 16 || block == 4 || block == 2))) {
     return for_item_size(int(block), [&](auto bits) { pick<decltype(bits)>(to, from, offsets, n); });
   }
   if (solid) {
-    const int64_t known = std::min<int64_t>(block, 512);
+    const int64_t known = far ? std::min<int64_t>(block, 512) : 0;
     for (int64_t i = 0; i < n; ++i) {
       if (i + 2 < n)
         for (int64_t line = 0; line < known; line += 64) __builtin_prefetch(from + offsets[i + 2] + line);
@@ -203,6 +204,10 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
   const int64_t block = after.total * item, n = places.count;
   if (n == 0) return true;
   const bool solid = after.count == 0 || (after.count == 1 && after.strides[0] == item);
+  constexpr int64_t kNear = 1 << 19;  // bytes that stay in a near cache
+  int64_t reach = block;
+  for (int k = 0; k < places.axes; ++k) reach += places.size[k] * std::abs(places.stride[k]);
+  const bool far = reach > kNear;
   // With no rows or nothing in a block the indices are still to be checked.
   const int64_t rows = std::max<int64_t>(block ? before.total : 0, 1);
   std::atomic<bool> good{true};
@@ -216,7 +221,7 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
           good.store(false, std::memory_order_relaxed);
           return;
         }
-        if (block && before.total) copy_places(to + i * block, from, offsets, stop - i, item, after, solid);
+        if (block && before.total) copy_places(to + i * block, from, offsets, stop - i, item, after, solid, far);
       }
     });
     return good;
@@ -227,7 +232,7 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
   });
   if (!good) return false;
   if (block == item) {
-    constexpr int64_t kNear = 1 << 21;  // bytes that are in a near cache anyway
+    constexpr int64_t kAll = 1 << 21;  // bytes of all rows that are in a near cache anyway
     const bool one = places.axes == 1 && places.stride[0] > 0;
     if (item == 4 && one && places.stride[0] >= 64 && before.strides[before.count - 1] == 4 && before.sizes[before.count - 1] >= 4) {
       Turned{to, from, offsets.get(), n}.run(before);
@@ -235,8 +240,8 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
     }
     const int64_t span = one ? places.size[0] * places.stride[0] : 0;
     if (span > 0 && span <= INT32_MAX) {
-      const bool far = span / 64 * 2 <= n && rows * span > kNear;
-      for_item_size(item, [&](auto bits) { pick_rows<decltype(bits)>(to, from, before, offsets.get(), n, span, far); });
+      const bool dense = span / 64 * 2 <= n && rows * span > kAll;
+      for_item_size(item, [&](auto bits) { pick_rows<decltype(bits)>(to, from, before, offsets.get(), n, span, dense); });
       return true;
     }
   }
@@ -244,7 +249,7 @@ bool gather_blocks(char* to, const char* from, int item, const Axes& before, con
   parallel_evenly(total, grain, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end;) {
       const int64_t row = i / n, first = i % n, some = std::min(end - i, n - first);
-      copy_places(to + i * block, from + before.offset(row), offsets.get() + first, some, item, after, solid);
+      copy_places(to + i * block, from + before.offset(row), offsets.get() + first, some, item, after, solid, far);
       i += some;
     }
   });
