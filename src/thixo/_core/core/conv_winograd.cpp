@@ -37,8 +37,9 @@ Transforms transforms() {
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kProducts = 16;
 constexpr int64_t kImageBytes = 512 << 10;  // of images that are worked on together
-constexpr int64_t kBlockBytes = 768 << 10;  // of V for one block of tiles, and of the products
-constexpr int64_t kManyBytes = 3 << 20;     // the same where U is heavy: it is far away, and read once for them
+constexpr int64_t kBlockBytes = 384 << 10;  // of V for one block of tiles, and of the products: near, beside images and U
+constexpr int64_t kManyBytes = 3 << 20;     // of images and V where U is heavy: it is far away, and read once for them
+constexpr int64_t kManyProducts = 768 << 10;  // of the products then
 constexpr int64_t kHeavyBytes = 1 << 20;    // of a U that no near cache holds
 constexpr int64_t kPackedChannels = 16;
 constexpr int64_t kLineBytes = 64;         // of a cache
@@ -84,7 +85,7 @@ struct Plan {
     block = std::clamp<int64_t>((heavy ? kManyBytes : kBlockBytes) / (kProducts * v_row * 4 * across), 1, strip * images);
     block = ceil_div(strip * images, ceil_div(strip * images, block));
     v_each = apart(block * across * v_row);
-    together = std::clamp<int64_t>(kBlockBytes / (kProducts * block * across * ld * 4), 1, panels);
+    together = std::clamp<int64_t>((heavy ? kManyProducts : kBlockBytes) / (kProducts * block * across * ld * 4), 1, panels);
     m_panel = block * across * ld;
     m_each = apart(together * m_panel);
     u_panel = image.channels * ld;
