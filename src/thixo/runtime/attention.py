@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ from thixo.codegen.math.exponentials import HIGHEST, exp_pieces
 from thixo.codegen.math.formats import at_least, at_most
 from thixo.codegen.rowwise import lower_rows
 from thixo.runtime import rows
+from thixo.runtime.batch import all_of
 from thixo.runtime.kernels import address
 from thixo.runtime.recurrent import build
 
@@ -74,6 +76,7 @@ def find(dtype: str) -> tuple[int, ...] | None:
 
     along = softmax_kernel(dtype), finish_kernel(dtype)
     assert not any(map(slots_of, along))  # results lie where the operands were
-    found = [*(rows.address(kernel, 0) for kernel in along), address(back_kernel(dtype))]
+    asks = [functools.partial(rows.address, kernel, 0) for kernel in along]
+    found = all_of([*asks, lambda: address(back_kernel(dtype))])
     known = tuple(code for code in found if code is not None)
     return known if len(known) == len(found) else None

@@ -7,7 +7,7 @@ begin to compile it. So a program is bound in two turns: one that asks for all i
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from thixo.threads import get_num_threads
@@ -93,3 +93,17 @@ class Batch:
 def current() -> Batch | None:
     """The batch that this thread has opened, if any."""
     return getattr(_of_thread, "batch", None)
+
+
+def all_of(asks: Iterable[Callable[[], Any]]) -> list[Any]:
+    """What each of these gives; where some are pending, all have been asked for."""
+    found = []
+    pending: Pending | None = None
+    for ask in asks:
+        try:
+            found.append(ask())
+        except Pending as error:
+            pending = error
+    if pending is not None:
+        raise pending
+    return found

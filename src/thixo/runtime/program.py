@@ -145,8 +145,8 @@ class Binding(ControlFlow, Ending):
             try:
                 self._node(node)
             except Pending:
-                # The next program that is made finds the kernel; this one goes on to ask for the others.
-                self._made(node)
+                # The next program that is made finds the kernel; this one goes on to ask for the others, of the same layouts.
+                self._made(node, any_layout=True)
                 self.partial = True
             if self.flow is not None:
                 self._flow_of(node)

@@ -10,6 +10,7 @@ from thixo.codegen.group import Group
 from thixo.dtype import ALL
 from thixo.graph.ir import Graph, Node, Value
 from thixo.ops import public as tx
+from thixo.runtime.batch import Pending
 from thixo.schedule.plan import Region
 from thixo.symbolic import Dim
 
@@ -131,14 +132,20 @@ class ControlFlow:
             between.append(self.program.value(_BY_SHORT[dtype], [rows], None))
             self.scratch.append((between[-1], self.position, self.position))
         seconds = self._seconds(node) / len(stages)
+        pending: Pending | None = None
         for stage, code in stages:
             given = tuple(
                 operands[i] if i >= 0 else (between[-1 - i], axes) for i in stage.operands
             )
-            if not self.program.kernel(
-                self.position, seconds, code, shape, group.reduced, given
-            ):  # what ran before it is computed again
-                return False
+            try:
+                if not self.program.kernel(
+                    self.position, seconds, code, shape, group.reduced, given
+                ):  # what ran before it is computed again
+                    return False
+            except Pending as error:  # all of them are asked for at once
+                pending = error
+        if pending is not None:
+            raise pending
         return True
 
     def _cond(self, node: Node, args: list[Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from thixo.codegen.builder import NotLowered
@@ -12,6 +13,7 @@ from thixo.codegen.rowwise import lower_rows, parameters
 from thixo.codegen.rowwise_split import split
 from thixo.dtype import ALL
 from thixo.runtime import kernels
+from thixo.runtime.batch import Pending
 
 _CODES = {dtype.short: dtype.code for dtype in ALL}
 LAYOUTS = ("along", "across")
@@ -71,7 +73,11 @@ def about(lowered: Kernel) -> tuple[Any, ...]:
 def halves(kernel: Kernel) -> tuple[Kernel, Kernel, tuple[int, ...]] | None:
     """The two kernels that reduce few long rows in blocks, and the operands that the second one takes."""
     made = split(kernel)
-    return None if made is None else (made.partial, made.combine, made.passed)
+    if made is None:
+        return None
+    with contextlib.suppress(Pending):  # who needs one needs both: they are made side by side
+        address(made.combine, 0)
+    return made.partial, made.combine, made.passed
 
 
 def address(kernel: Kernel, layout: int) -> int | None:

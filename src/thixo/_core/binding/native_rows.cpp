@@ -276,8 +276,9 @@ const RowSplit* split_of(RowVariant& v, RowLayout layout) {
     PyObject* passed = PyTuple_GET_ITEM(halves.get(), 2);
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(passed); ++i)
       split.passed[split.passed_count++] = int(PyLong_AsLong(PyTuple_GET_ITEM(passed, i)));
-    split.combine = compiled(PyTuple_GET_ITEM(halves.get(), 1), RowLayout::Along);
-    if (split.combine) split.partial = compiled(partial, layout);
+    const RowLoop first = compiled(partial, layout);  // `halves` has asked for the second one
+    if (first) split.combine = compiled(PyTuple_GET_ITEM(halves.get(), 1), RowLayout::Along);
+    if (split.combine) split.partial = first;
     if (!v.split_tried[at]) v.split[at] = split;
     v.split_tried[at] = true;
   }
