@@ -41,6 +41,8 @@ constexpr int64_t kBlockBytes = 384 << 10;  // of V for one block of tiles, and 
 constexpr int64_t kManyBytes = 3 << 20;     // of images and V where U is heavy: it is far away, and read once for them
 constexpr int64_t kManyProducts = 768 << 10;  // of the products then
 constexpr int64_t kHeavyBytes = 1 << 20;    // of a U that no near cache holds
+constexpr int64_t kLightBytes = 20 << 10;   // of a U that the nearest cache holds beside a block
+constexpr int64_t kNearBlock = 20 << 10;    // of V for such a block
 constexpr int64_t kPackedChannels = 16;
 constexpr int64_t kLineBytes = 64;         // of a cache
 constexpr int64_t kPassBytes = 26 << 10;    // of U for one pass: it stays in the nearest cache
@@ -82,7 +84,9 @@ struct Plan {
     const int64_t bytes = p.groups * image.elements() * 4, most_bytes = heavy ? kManyBytes : kImageBytes;
     strip = ceil_div(down, std::min(ceil_div(bytes, most_bytes), down));
     images = strip < down ? 1 : std::clamp<int64_t>(most_bytes / std::max<int64_t>(bytes, 1), 1, p.batch);
-    block = std::clamp<int64_t>((heavy ? kManyBytes : kBlockBytes) / (kProducts * v_row * 4 * across), 1, strip * images);
+    // Where U is light, V and the products of a block stay in the nearest cache beside it.
+    const bool light = p.groups * kProducts * panels * image.channels * ld * 4 <= kLightBytes;
+    block = std::clamp<int64_t>((heavy ? kManyBytes : light ? kNearBlock : kBlockBytes) / (kProducts * v_row * 4 * across), 1, strip * images);
     block = ceil_div(strip * images, ceil_div(strip * images, block));
     v_each = apart(block * across * v_row);
     together = std::clamp<int64_t>((heavy ? kManyProducts : kBlockBytes) / (kProducts * block * across * ld * 4), 1, panels);
