@@ -4,6 +4,9 @@ Threads share out rows. Where there are fewer rows than lanes of all threads (ch
 images along each row) that leaves most of them idle. So each walk becomes a kernel of its own: those that reduce can be cut
 into blocks (rowwise_split.py), and the last one, which writes results for each place, has no use for whole rows at all.
 What is one for each row goes from kernel to kernel through memory.
+
+Memory is what such a chain waits for, so sums of squares of float32 less something known of the row (variances) do not wait for
+that: sum (x - m)^2 is sum x^2 - 2 m sum x + n m^2. In float64 squares are exact, and what cancels leaves more than float32 has.
 """
 
 from __future__ import annotations
@@ -37,6 +40,8 @@ def walks(kernel: Kernel) -> Walks | None:
         return None
     if any(o.parts > 1 or (o.written and o.view == "column") for o in operands):
         return None
+    kernel = _moments_at_once(kernel)
+    body = kernel.body
     plan = stages(kernel)
     level, varying = plan.level, plan.varying
     reduces = [i for i, one in enumerate(body) if one.op == "reduce"]
@@ -70,6 +75,39 @@ def walks(kernel: Kernel) -> Walks | None:
         needed[n] = sorted(seen)
     made = tuple(_stage(kernel, level, varying, slots, n, needed[n]) for n in range(last + 1))
     return Walks(made, tuple(body[v].type for v in slots))
+
+
+def _moments_at_once(kernel: Kernel) -> Kernel:
+    """The same kernel with sums of squares about a value of the row made from sums that need no such value."""
+    body = kernel.body
+    plan = stages(kernel)
+    found: dict[int, tuple[int, int]] = {}  # a reduction to (what is summed, what is taken from it)
+    for i, one in enumerate(body):
+        if one.op != "reduce" or one.attribute != "add" or one.type != "f32":
+            continue
+        square = body[one.arguments[0]]
+        if square.op != "mul" or square.arguments[0] != square.arguments[1]:
+            continue
+        centred = body[square.arguments[0]]
+        if centred.op != "sub":
+            continue
+        x, m = centred.arguments
+        if plan.varying[x] and not plan.level[x] and not plan.varying[m] and plan.level[m]:
+            found[i] = x, m
+    if not found:
+        return kernel
+    b = Builder()
+    known: dict[int, Value] = {}
+    for i, one in enumerate(body):
+        if i not in found:
+            arguments = (known[a] for a in one.arguments)
+            known[i] = b.emit(one.op, *arguments, type=one.type, attribute=one.attribute)
+            continue
+        x, m = (known[v].cast("f64") for v in found[i])
+        count = b.columns().cast("f64")
+        total = b.reduce("add", x * x) - m * (b.reduce("add", x) * 2.0 - m * count)
+        known[i] = b.select(total < 0.0, b.constant(0.0, "f64"), total).cast("f32")
+    return Kernel(kernel.operands, tuple(b.instructions))
 
 
 def _stage(
