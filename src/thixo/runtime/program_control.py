@@ -45,7 +45,6 @@ class ControlFlow:
     born: dict[Value, int]
     last: dict[Value, int]
     held: dict[Value, Any]
-    scratch: list[tuple[Any, int, int]]
     sizes: dict[str, int]
     _is_open: Any
     _made: Any
@@ -129,8 +128,9 @@ class ControlFlow:
         axes = tuple(0 if d == kept[0] else -1 for d in range(len(shape)))
         between = []
         for dtype in dtypes:
+            # A few numbers, which stay with the program: they are no part of what is planned.
             between.append(self.program.value(_BY_SHORT[dtype], [rows], None))
-            self.scratch.append((between[-1], self.position, self.position))
+            self.program.constant(between[-1], tx.zeros((rows,), dtype=_BY_SHORT[dtype]), False)
         seconds = self._seconds(node) / len(stages)
         pending: Pending | None = None
         for stage, code in stages:

@@ -156,7 +156,7 @@ PlacesJob forward_places(const Convolution& c, const void* x, const void* w, con
     f.reach[i] = c.stride[i];
   }
   p.image.lay_out(c.inner, c.in, c.padding, extent, false);
-  if (c.x_last) p.image.last = c.groups * c.inner;
+  if (c.x_last) p.image.set_last(*p.kernels, c.groups * c.inner);
   for (int64_t d = 0, tap = 0; d < c.kernel[0]; ++d)
     for (int64_t h = 0; h < c.kernel[1]; ++h)
       for (int64_t v = 0; v < c.kernel[2]; ++v, ++tap) f.taps.push_back({{d * c.dilation[0], h * c.dilation[1], v * c.dilation[2]}, tap});
@@ -210,7 +210,7 @@ PlacesJob transposed_places(const Convolution& c, const void* y, const void* w, 
     extent[i] = parts.places[i] + pad[i] - parts.pad[i];
   }
   p.image.lay_out(c.outer, c.out, pad, extent, false);
-  if (c.y_last) p.image.last = c.groups * c.outer;
+  if (c.y_last) p.image.set_last(*p.kernels, c.groups * c.outer);
   for (const Part& d : parts.axes[0])
     for (const Part& h : parts.axes[1])
       for (const Part& v : parts.axes[2]) {

@@ -515,17 +515,18 @@ void run_places(const PlacesJob& p) {
     return own;
   };
   const int64_t sum_elements = plan.direct ? 0 : plan.images * (plan.strips() ? plan.strip * plan.out_slice : plan.out_size) * plan.ld;
-  const bool shared = parallel && count < 3 * threads && p.batch * p.groups * between * wide <= kSharedBytes;
+  const bool in_place = p.image.in_place(k);
+  const bool shared = parallel && count < 3 * threads && (in_place || p.batch * p.groups * between * wide <= kSharedBytes);
   if (!shared) {
     const int64_t group = plan.span * p.image.slice(plan.cut), one = p.groups * group;
     parallel_for(count, parallel ? 1 : count, [&](int64_t from, int64_t last) {
-      Buffer images(size_t((plan.unit_elements() + slack) * wide)), sums(plan.direct ? 0 : size_t((sum_elements + slack) * wide)), own(own_bytes);
+      Buffer images(in_place ? 0 : size_t((plan.unit_elements() + slack) * wide)), sums(plan.direct ? 0 : size_t((sum_elements + slack) * wide)), own(own_bytes);
       if (p.image.padded()) std::memset(images.data, 0, images.bytes);
       for (int64_t i = from; i < last; ++i) {
         const Unit& u = units[size_t(i)];
         int64_t low = 0, high = plan.span;
         if (plan.strips()) plan.meets(u.from, u.to, low, high);
-        for (int64_t n = u.n0; n < u.n1; ++n)
+        for (int64_t n = u.n0; n < u.n1 && !in_place; ++n)
           for (int64_t g = 0; g < p.groups; ++g) {
             char* to = images.data + ((n - u.n0) * one + g * group) * wide;
             if (plan.strips()) p.image.clear(k, low, high, to);
@@ -533,15 +534,16 @@ void run_places(const PlacesJob& p) {
           }
         for (int64_t g = 0; g < p.groups; ++g)
           for (int64_t panel = 0; panel < plan.panels; ++panel)
-            plan.multiply(u, g, panel, images.data + g * group * wide, one, low, panel_at(g, panel, own.data), sums.data,
+            plan.multiply(u, g, panel, in_place ? plan.source(u.n0, g) : images.data + g * group * wide, in_place ? p.image.plane() * p.image.last : one,
+                          in_place ? 0 : low, panel_at(g, panel, own.data), sums.data,
                           streams, plan.next(g, panel, packed));
       }
     });
     return;
   }
   // Few units: all images are copied first, then threads share out units and panels.
-  Buffer images(size_t((p.batch * p.groups * between + slack) * wide));
-  const int64_t pairs = p.batch * p.groups;
+  Buffer images(in_place ? 0 : size_t((p.batch * p.groups * between + slack) * wide));
+  const int64_t pairs = in_place ? 0 : p.batch * p.groups;
   parallel_for(pairs * p.image.blocks(k), std::max<int64_t>(1, pairs * p.image.blocks(k) / (4 * threads)), [&](int64_t from, int64_t last) {
     for (int64_t i = from; i < last; ++i) {
       const int64_t pair = i / p.image.blocks(k), block = i % p.image.blocks(k);
@@ -560,7 +562,8 @@ void run_places(const PlacesJob& p) {
       const Unit& u = units[size_t(i / splits / p.groups)];
       const int64_t end = plan.panels * (split + 1) / splits;
       for (int64_t panel = plan.panels * split / splits; panel < end; ++panel)
-        plan.multiply(u, g, panel, images.data + (u.n0 * p.groups + g) * between * wide, p.groups * between, 0, panel_at(g, panel, own.data),
+        plan.multiply(u, g, panel, in_place ? plan.source(u.n0, g) : images.data + (u.n0 * p.groups + g) * between * wide,
+                      in_place ? p.image.plane() * p.image.last : p.groups * between, 0, panel_at(g, panel, own.data),
                       sums.data, streams, panel + 1 < end ? plan.next(g, panel, packed) : Ahead());
     }
   });

@@ -26,6 +26,13 @@ struct PlaceImage {
   int64_t elements() const { return extent[0] * slice(0); }
   int64_t plane() const { return size[0] * size[1] * size[2]; }
   int64_t blocks(const ConvKernels& k) const { return ceil_div(channels, k.lanes); }
+  // A source with channels side by side; without padding its places lie as those of a copy would, if nothing is converted.
+  void set_last(const ConvKernels& k, int64_t step) {
+    last = step;
+    if (!padded() && k.source == k.compute) pitch = step;
+  }
+  // Whether the source is read where it lies, as if it were the copy.
+  bool in_place(const ConvKernels& k) const { return last && pitch == last && !padded() && k.source == k.compute; }
   // Where the channels of one group of image n begin in the source, in elements.
   int64_t origin(int64_t n, int64_t g, int64_t groups) const {
     return last ? n * plane() * last + g * channels : (n * groups + g) * channels * plane();

@@ -5,6 +5,7 @@
 #include "allocator.h"
 #include "gemm.h"
 #include "gemm_kernels.h"
+#include "scratch.h"
 #include "thread_pool.h"
 
 namespace thixo {
@@ -32,8 +33,8 @@ struct Job : Product {
 struct Buffer {
   size_t bytes;
   char* data;
-  explicit Buffer(size_t n) : bytes(n), data(n ? static_cast<char*>(allocate(n)) : nullptr) {}
-  ~Buffer() { if (data) release(data, bytes); }
+  explicit Buffer(size_t n) : bytes(n), data(n ? static_cast<char*>(take_scratch(n)) : nullptr) {}
+  ~Buffer() { if (data) give_scratch(data, bytes); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 };
