@@ -103,9 +103,10 @@ def _moments_at_once(kernel: Kernel) -> Kernel:
             arguments = (known[a] for a in one.arguments)
             known[i] = b.emit(one.op, *arguments, type=one.type, attribute=one.attribute)
             continue
-        x, m = (known[v].cast("f64") for v in found[i])
+        value, about = (known[v].cast("f64") for v in found[i])
         count = b.columns().cast("f64")
-        total = b.reduce("add", x * x) - m * (b.reduce("add", x) * 2.0 - m * count)
+        twice = b.reduce("add", value) * 2.0
+        total = b.reduce("add", value * value) - about * (twice - about * count)
         known[i] = b.select(total < 0.0, b.constant(0.0, "f64"), total).cast("f32")
     return Kernel(kernel.operands, tuple(b.instructions))
 
