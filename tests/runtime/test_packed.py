@@ -72,3 +72,41 @@ def test_one_row_meets_a_matrix_that_no_cache_holds():
     for rows in (1, 3):
         x = np.arange(rows * 1028, dtype=np.float32).reshape(rows, 1028) % 5
         assert np.array_equal(F.linear(tx.tensor(x), tx.tensor(w)).numpy(), x @ w.T)
+
+
+@pytest.mark.parametrize("executor", ["sunk", "ready", "frames", "serial"])
+def test_what_a_constant_was_made_of_may_change(executor):
+    array, x = weights(130, 70), tx.tensor(weights(3, 130))
+    tensor, lent = tx.tensor(array), tx.from_numpy(array)  # the second shares memory with the array
+    wanted = (x @ tensor).numpy().copy()
+    with tx.static.Graph() as g:
+        place = tx.static.placeholder((3, 130), tx.float32, "x")
+        y = [place @ tx.static.constant(c) for c in (array, tensor, lent)]
+        y.append(place @ (tx.static.constant(array) * 2))  # computed while it is compiled
+    session = tx.static.Session(g, executor=executor)
+    call = session.bind(y, [place])
+    array *= 3  # before it is compiled
+    tensor *= 3
+    for _ in range(3):
+        for made, factor in zip(call(x), (1, 1, 1, 2), strict=True):
+            np.testing.assert_allclose(made.numpy(), factor * wanted, rtol=1e-4, atol=1e-4)
+        array *= 3
+        tensor *= 3
+
+
+@pytest.mark.parametrize("executor", ["sunk", "ready", "frames", "serial"])
+def test_arrays_in_graphs_are_taken_as_they_are_when_they_come(executor):
+    array, x = weights(130, 70), tx.tensor(weights(3, 130))
+    wanted = (x @ tx.tensor(array)).numpy().copy()
+    graph = tx.graph.Graph("f")
+    place = graph.input("x", "f32[3, 130]")
+    weight = graph.constant("w", array)
+    graph.outputs = [graph.call("matmul", place, weight), graph.call("neg", weight)]
+    run = tx.runtime.executor.executor(graph, executor)
+    first = -array
+    array *= 3
+    for _ in range(3):
+        made, other = run([x])
+        np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-4, atol=1e-4)
+        assert other.numpy().tolist() == first.tolist()
+        array *= 3

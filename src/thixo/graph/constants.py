@@ -21,6 +21,18 @@ def as_array(data: Any) -> np.ndarray:
     return np.asarray(data.detach().numpy())
 
 
+def as_it_is(data: Any) -> Any:
+    """What a graph keeps of a constant: an array as it is now, a tensor itself.
+
+    A tensor is its owner's, who may go on training it. An array that somebody else could write is copied.
+    """
+    if not isinstance(data, np.ndarray) or (data.base is None and not data.flags.writeable):
+        return data
+    made = np.array(data)
+    made.flags.writeable = False
+    return made
+
+
 def type_of(data: Any) -> Type:
     """The graph type of a tensor or an array."""
     if isinstance(data, np.ndarray | np.generic):

@@ -201,11 +201,11 @@ class Graph:
         return value
 
     def constant(self, name: str, data: Any) -> Value:
-        """Add a captured tensor or array."""
-        from thixo.graph.constants import type_of
+        """Add a captured tensor, or an array as it is now."""
+        from thixo.graph.constants import as_it_is, type_of
 
         value = self._value(name, type_of(data))
-        self.constants[value] = data
+        self.constants[value] = as_it_is(data)
         return value
 
     def _value(self, name: str, type: Type | str) -> Value:

@@ -10,7 +10,7 @@ from typing import Any
 from thixo.device import cpu, device
 from thixo.dtype import BY_SHORT
 from thixo.errors import GraphError, ThixoError
-from thixo.graph.constants import array_from, type_of
+from thixo.graph.constants import array_from, as_it_is, type_of
 from thixo.graph.ir import RESERVED, Graph, Node, Type, Value
 from thixo.graph.operators import bind, find
 from thixo.graph.text import LEAST
@@ -282,7 +282,7 @@ class _Parser:
             except (ValueError, TypeError, OverflowError):
                 text = ast.unparse(call.args[0])
                 raise GraphError(f"graph: {text} is no data for {name}: {type}") from None
-        self.graph.constants[value] = data
+        self.graph.constants[value] = as_it_is(data)
 
     def _of_kind(self, kind: str, node: ast.expr) -> Any:
         if kind == "graph":

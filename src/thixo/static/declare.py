@@ -166,8 +166,8 @@ def constant(data: Any, name: str = "c", dtype: Any = None) -> Any:
     if getattr(data, "_value", None) is not None:
         data = _computed(declaration, data)
     with untraced():
-        copy = _concrete(data, dtype).detach().clone().numpy()  # an array: nobody can change it
-    value = declaration.graph.constant(name, copy)
+        given = _concrete(data, dtype).detach().numpy()
+    value = declaration.graph.constant(name, given)  # an array, as it is now
     declaration.own([value])
     return make_symbolic(value)
 
