@@ -203,6 +203,8 @@ class _Growth:
         )
         if self.smooth and "linalg" in op.__module__:
             chance = 0.0  # a matrix of equal rows has no solution that moves smoothly
+        if self.smooth and dtype.is_integer and op.sig.name in ONE_AT_A_PLACE:
+            chance = 0.0
         if scope.items and sample.before is None and rng.random() < chance:
             try:
                 low, high = (None, None) if wild or dtype is tx.bool else _range(array)
@@ -235,6 +237,8 @@ class _Growth:
 
 # What they give is not what their slopes say, on purpose, or not the same from one call to the next.
 NO_SLOPE = {"detach", "detach_copy"}
+# By declaration each of several values at one place gets that place's gradient, though only one of them stays.
+ONE_AT_A_PLACE = {"place_at_indices", "max_unpool1d", "max_unpool2d", "max_unpool3d"}
 
 
 def _has_slope(op: Any) -> bool:

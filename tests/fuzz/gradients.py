@@ -34,6 +34,7 @@ from thixo.ops.base import gradient_rules
 
 STEP = 1e-4
 ALLOWED = 2e-5  # relative to 1 + the slope
+COARSE = (tx.float32, tx.float16, tx.bfloat16, tx.complex64)  # too coarse to take differences
 
 
 class Wrong(NamedTuple):
@@ -48,33 +49,31 @@ class Wrong(NamedTuple):
 def as_number(made: Made) -> tuple[Graph, list[int]] | None:
     """The graph as a function with one result, and the inputs that move; None if there is nothing to differentiate."""
     graph = made.graph.copy()
-    coarse = [
-        v
-        for g in (graph, *subgraphs(graph))
-        for v in g.values()
-        if v.type.dtype in (tx.float32, tx.float16, tx.bfloat16, tx.complex64)
-    ]
     parts = [v for v in graph.outputs if v.type.dtype is tx.float64]
-    if (
-        coarse
-        or not parts
-        or any(map(_stops, (n for g in (graph, *subgraphs(graph)) for n in g.nodes)))
-    ):
-        return None
     total = None
     for value in parts:
         one = graph.call("sum", graph.call("sin", value))
         total = one if total is None else graph.call("add", total, one)
+    if total is None:
+        return None
     graph.outputs, graph.mutations = [total], {}
     remove_dead(graph)
+    nodes = [n for g in (graph, *subgraphs(graph)) for n in g.nodes]
+    if any(v.type.dtype in COARSE for n in nodes for v in (*n.inputs, *n.outputs)):
+        return None
+    if any(map(_stops, nodes)):
+        return None
     read = {v for n in graph.nodes for v in n.inputs}
     moved = [i for i, v in enumerate(graph.inputs) if v.type.dtype is tx.float64 and v in read]
     return (graph, moved) if moved else None
 
 
 def _stops(node: Node) -> bool:
-    """Whether a node moves with its arguments and its declaration has no gradient (a weighted histogram)."""
-    if node.op.kind == "control" or gradient_rules(node.op):
+    """Whether a node moves with its arguments and its declaration has no gradient (a weighted histogram).
+
+    Not detach: operators have it inside where it changes nothing, and no graph is made of it.
+    """
+    if node.op.kind == "control" or gradient_rules(node.op) or node.op.full_name == "detach":
         return False
     return any(has_gradient(v.type.dtype) for v in node.inputs) and any(
         has_gradient(v.type.dtype) for v in node.outputs

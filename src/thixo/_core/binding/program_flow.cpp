@@ -233,7 +233,8 @@ PyObject* set_sections(PyObject* self, PyObject* described) {
           raise(ErrorKind::Argument, "program: lanes are steps one after the other");
         bool python = false;
         for (size_t at = lane.begin; at < lane.end; ++at) {
-          const Step& step = *p.steps[at];
+          Step& step = *p.steps[at];
+          if (auto* product = dynamic_cast<ProductStep*>(&step)) product->product.c_elsewhere = true;
           python = python || step.python;
           seconds += step.seconds;
           // A loop looks whether the user wants to stop, and needs the lock for it.

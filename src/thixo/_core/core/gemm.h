@@ -42,6 +42,7 @@ struct Product {
   int64_t bias_n = 0;
   Epilogue epilogue{nullptr, nullptr};
   const PackedMatrix* packed = nullptr;  // b once more, or null
+  bool c_elsewhere = false;              // another core read or wrote C last
 };
 
 void gemm(const Product& product);

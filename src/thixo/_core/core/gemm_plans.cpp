@@ -60,12 +60,26 @@ void streamed_product(const Job& job, const GemmKernels& g) {
   else run(0, panels);
 }
 
+// Lines that another core has come over while the sums are made, not when they are stored. The compiler's own prefetch only
+// asks to read, unless it may suppose processors that have this instruction; the others pass over it.
+inline void fetch_to_write(const char* at, int64_t bytes) {
+  constexpr int64_t kLine = 64;
+  for (const char* end = at + bytes; at < end; at += kLine) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    asm volatile("prefetchw %0" : : "m"(*at));
+#else
+    __builtin_prefetch(at, 1);
+#endif
+  }
+}
+
 }  // namespace
 
 void direct_product(const Job& job, const GemmKernels& g) {
   if (streams_c(job, g)) return streamed_product(job, g);
   const TileKernels& t = g.tiles;
   const bool more = job.bias || job.epilogue.apply;
+  const int64_t item = item_size(job.dtype);
   // A large B is read a few rows at a time, from left to right: that is a pattern the processor's prefetch sees.
   const int64_t b_bytes = job.k * job.n * item_size(job.dtype);
   const int64_t at_a_time = b_bytes > kSecondBytes ? kStreamedRows : kStreamedRowsNear;
@@ -80,6 +94,8 @@ void direct_product(const Job& job, const GemmKernels& g) {
     const auto [row, rows] = r;
     const int64_t column = j * t.columns, columns = std::min(t.columns, job.n - column);
     char* to = job.c_at(row, column);
+    if (job.c_elsewhere && k == 0)
+      for (int64_t i = 0; i < rows; ++i) fetch_to_write(to + i * job.c_row * item, columns * item);
     t.tile(std::min(pass, job.k - k), packed ? packed : job.a_at(row, k), packed ? 1 : job.a_row, packed ? t.width : job.a_k,
            job.b_at(k, column), job.b_k, to, job.c_row, rows, columns, k > 0);
     if (more && k + pass >= job.k) finish_part(job, g, to, job.c_row, row, rows, column, columns);
