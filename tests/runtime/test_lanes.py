@@ -135,3 +135,21 @@ def test_errors_say_the_line_and_leave_the_program_usable():
         assert run([x, right, x])[0].tolist() == [1.0, 2.0]
         with pytest.raises(tx.errors.ThixoError, match=r"model.py:3"):
             run([x, wrong, x])
+
+
+def test_what_fails_beside_others_leaves_a_cache_as_it_was():
+    with tx.static.Graph() as g:
+        cache = tx.static.variable(tx.zeros(3, 4), "cache")
+        rows = tx.static.placeholder((2, 4), tx.float32, "rows")
+        at = tx.static.placeholder((2,), tx.int64, "at")
+        new = tx.index_copy(cache, 0, at, rows)
+        results = [tx.index_select(rows, 0, at), new.sum(), rows.exp().sum()]
+        results.append(tx.static.assign(cache, new))
+    session = tx.static.Session(g)
+    call = session.bind(results, [rows, at])
+    given = tx.arange(8.0).reshape(2, 4)
+    call(given, tx.tensor([0, 1]))
+    before = session.run("cache").tolist()
+    with pytest.raises(tx.errors.ThixoError, match="out of range"):
+        call(given + 1, tx.tensor([2, 0]))
+    assert session.run("cache").tolist() == before

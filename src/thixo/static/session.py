@@ -305,6 +305,8 @@ class Program:
         """Of the executor: one that can is told to write what changes itself, into the memory that it has."""
         takes = inspect.signature(EXECUTORS[self.session.executor]).parameters
         own = {"writes": True} if self.changed and "writes" in takes else {}
+        if self.session.budget is not None and "side_by_side" in takes:
+            own["side_by_side"] = False  # which takes some memory
         return {**own, **self.session.options}
 
     def _store(self, found: list[Any]) -> None:
