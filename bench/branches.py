@@ -129,9 +129,7 @@ def main() -> int:
         row = busy(f"{options.branches} branches, {name}", call, options.rounds)
         row["overlap"] = statistics.median(overlap(call) for _ in range(5))
         print(f"        steps of several threads at once in {row['overlap']:.0%} of its trace")
-        row["met"] = (
-            row["met"] and row["overlap"] > 0.25
-        )  # between two steps a thread shows nothing
+        row["met"] = row["met"] and row["overlap"] > 0.5
         used.append(row)
     two = optimize(products(options.size)).graph
     given = [tx.randn(options.size, options.size) for _ in range(4)]

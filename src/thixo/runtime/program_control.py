@@ -29,27 +29,33 @@ class NotStatic(Exception):
     """Something that a native step needs to know is decided by the data."""
 
 
-class ControlFlow:
-    """The part of a Binding that is about control flow: a method for each of its operators."""
+class Shared:
+    """What the parts of a Binding have in common; it sets them up."""
 
-    # What a Binding has; see there.
     program: Any
     machine: Any
-    context: Any
     plan: Any
     position: int
-    in_python: bool
     dynamic: set[Value]
     tensors: dict[Value, Any]
     root: dict[Value, Value]
     born: dict[Value, int]
     last: dict[Value, int]
     held: dict[Value, Any]
+    scratch: list[tuple[Any, int, int]]
     sizes: dict[str, int]
-    _is_open: Any
-    _made: Any
     _scratch: Any
     _copy: Any
+
+
+class ControlFlow(Shared):
+    """The part of a Binding that is about control flow: a method for each of its operators."""
+
+    # What a Binding has; see there.
+    context: Any
+    in_python: bool
+    _is_open: Any
+    _made: Any
     _seconds: Any
     _tensor: Any
 

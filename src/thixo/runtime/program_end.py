@@ -8,36 +8,23 @@ from typing import Any
 from thixo.dtype import int64
 from thixo.graph.ir import Graph, Node, Value
 from thixo.runtime.base import fresh
+from thixo.runtime.program_control import Shared
 from thixo.schedule.arena import place
 from thixo.schedule.flow import aligned
 
 STEP_SECONDS = 2e-7  # what any step takes
 
 
-class Ending:
+class Ending(Shared):
     """The part of a Binding that comes after its nodes."""
 
     # What a Binding has; see there.
     graph: Graph
-    program: Any
-    machine: Any
-    plan: Any
     flow: Any
     nodes: list[Node]
-    position: int
     partial: bool
-    dynamic: set[Value]
     donated: dict[Value, Any]
-    tensors: dict[Value, Any]
-    root: dict[Value, Value]
-    born: dict[Value, int]
-    last: dict[Value, int]
-    held: dict[Value, Any]
-    scratch: list[tuple[Any, int, int]]
     placed: list[tuple[Any, int]]
-    sizes: dict[str, int]
-    _scratch: Any
-    _copy: Any
     _contiguous: Any
 
     def _finish(self, writes: bool) -> None:

@@ -10,6 +10,8 @@ minus infinity: padding, which is minus infinity here, is never chosen.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from thixo.codegen.llvm.contract import BYTES, TYPES
 from thixo.codegen.llvm.emit import Function, float_bits, vector
 from thixo.codegen.llvm.target import Target
@@ -69,17 +71,7 @@ def max_function(dtype: str, target: Target) -> Function:
             f.store(vec, f.load(vec, best), to, size)
             f.store(longs, wide, index, 8)
 
-    lanes = target.lanes(size)
-    whole = f.op(f"and i64 %count, {-lanes}")
-    with f.loop(0, whole, lanes) as j:
-        part(j, lanes)
-    if target.masks:
-        rest = f.sub("%count", whole)
-        with f.when(f.compare("ne", rest, 0)):
-            part(whole, lanes, rest)
-    else:
-        with f.loop(whole, "%count") as j:
-            part(j, 1)
+    _over_count(f, part, target.lanes(size), target)
     return f
 
 
@@ -114,7 +106,12 @@ def largest_function(dtype: str, target: Target) -> Function:
         else:
             f.store(vec, f.load(vec, best), to, size)
 
-    lanes = target.lanes(size)
+    _over_count(f, part, target.lanes(size), target)
+    return f
+
+
+def _over_count(f: Function, part: Callable[..., None], lanes: int, target: Target) -> None:
+    """`part(j, lanes, left)` for each vector of %count places; where masks are missing, the last ones go one by one."""
     whole = f.op(f"and i64 %count, {-lanes}")
     with f.loop(0, whole, lanes) as j:
         part(j, lanes)
@@ -125,4 +122,3 @@ def largest_function(dtype: str, target: Target) -> Function:
     else:
         with f.loop(whole, "%count") as j:
             part(j, 1)
-    return f
