@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "conv_products.h"
 #include "shipped.h"
 #include "thread_pool.h"
 
@@ -21,6 +22,7 @@ struct Transforms {
   InCall in = nullptr;
   WeightCall weight = nullptr;
   OutCall out = nullptr;
+  ProductsCall products = nullptr;
 };
 
 Transforms transforms() {
@@ -30,6 +32,7 @@ Transforms transforms() {
     found.in = reinterpret_cast<InCall>(shipped("conv_f32_wino_in"));
     found.weight = reinterpret_cast<WeightCall>(shipped("conv_f32_wino_weight"));
     found.out = reinterpret_cast<OutCall>(shipped("conv_f32_wino_out"));
+    found.products = reinterpret_cast<ProductsCall>(shipped("conv_f32_products"));
   }
   return found;
 }
@@ -61,11 +64,14 @@ struct Plan {
   int64_t strip, images;              // rows of tiles in a unit, images in it
   int64_t block, together;            // rows of tiles in a block; panels that are multiplied with it together
   int64_t v_row, v_each, m_each;      // of V; elements of one of the sixteen matrices
+  int64_t v_run;                      // of a vector of channels of V, if all products are one call
   int64_t m_panel;                    // elements of a panel of the products
   int64_t u_panel, u_each;            // the same of U
   int64_t pass;                       // channels in one pass
   bool heavy;                         // U is far away
   bool direct;                        // results are written to where they lie
+  bool at_once;                       // all sixteen products are one call
+  int64_t order[kProducts];           // where each product's part of U is then
   std::vector<Offsets> table;
   std::vector<int64_t> places;        // of the results of a block of one image
 
@@ -88,17 +94,27 @@ struct Plan {
     const bool light = p.groups * kProducts * panels * image.channels * ld * 4 <= kLightBytes;
     block = std::clamp<int64_t>((heavy ? kManyBytes : light ? kNearBlock : kBlockBytes) / (kProducts * v_row * 4 * across), 1, strip * images);
     block = ceil_div(strip * images, ceil_div(strip * images, block));
-    v_each = apart(block * across * v_row);
+    const int64_t most = std::max<int64_t>(kPassBytes / (ld * 4), 16);
+    pass = ceil_div(image.channels, ceil_div(image.channels, most));
+    at_once = t.products && !heavy && pass == image.channels;
+    if (at_once) v_row = k.lanes;
+    v_run = block * across * v_row;
+    v_each = apart(at_once ? ceil_div(image.channels, k.lanes) * v_run : v_run);
     together = std::clamp<int64_t>((heavy ? kManyProducts : kBlockBytes) / (kProducts * block * across * ld * 4), 1, panels);
     m_panel = block * across * ld;
     m_each = apart(together * m_panel);
     u_panel = image.channels * ld;
     u_each = apart(panels * u_panel);
-    const int64_t most = std::max<int64_t>(kPassBytes / (ld * 4), 16);
-    pass = ceil_div(image.channels, ceil_div(image.channels, most));
+    for (int64_t xi = 0; xi < kProducts; ++xi) order[xi] = kernel_of(xi) * u_each;
     for (int64_t c = 0; c < image.channels; ++c) table.push_back({c * 4, c * ld * 4});
     for (int64_t h = 0; h < std::min(2 * std::min(block, down), p.out[1]); ++h)
       for (int64_t w = 0; w < p.out[2]; ++w) places.push_back((h * 2 * across + w) * ld);
+  }
+  // Turning a kernel round exchanges the first and the last of its transforms' rows and columns.
+  int64_t kernel_of(int64_t xi) const {
+    if (!p.turned) return xi;
+    const int64_t other[4] = {3, 1, 2, 0};
+    return other[xi / 4] * 4 + other[xi % 4];
   }
   bool strips() const { return strip < down; }
   // Rows of the image that a unit holds.
@@ -122,19 +138,14 @@ void transform_weights(const Plan& plan, float* u, bool parallel) {
   });
 }
 
-// Turning a kernel round exchanges the first and the last of its transforms' rows and columns.
-int64_t kernel_of(const Plan& plan, int64_t xi) {
-  if (!plan.p.turned) return xi;
-  const int64_t other[4] = {3, 1, 2, 0};
-  return other[xi / 4] * 4 + other[xi % 4];
-}
-
 // What one thread works in.
 struct Room {
   const Plan& plan;
   Buffer images, v, m, sums;
   int64_t wrong = 0;
   int64_t first = 0, end_vector = 0;  // vectors of channels that are computed
+  const char *ahead = nullptr, *ahead_end = nullptr;  // what is read next of the source
+  int64_t ahead_lines = 0;                            // asked for before each tile
 
   explicit Room(const Plan& made)
       : plan(made), images(size_t(made.images * made.p.groups * made.span() * made.image.slice(1) + made.k.lanes) * 4),
@@ -158,15 +169,22 @@ struct Room {
         x.fill_all(plan.k, p.source + x.origin(n, g, p.groups) * 4, low, high, into);
       }
     const int64_t each = to - from, rows = (n1 - n0) * each;
+    if (ahead) {
+      const int64_t tiles = rows * plan.across * kProducts * (panels - v0 / p.vectors) / plan.k.most_rows[p.vectors - 1];
+      ahead_lines = ceil_div(ahead_end - ahead, std::max<int64_t>(tiles, 1) * kLineBytes);
+    }
     for (int64_t g = 0; g < p.groups; ++g)
       for (int64_t r = 0; r < rows; r += plan.block) {
         const int64_t last = std::min(r + plan.block, rows);
+        const int64_t run = plan.at_once ? plan.k.lanes : x.channels;
         for (int64_t i = r; i < last; ++i)
-          plan.t.in(images.data + ((i / each * p.groups + g) * group + 2 * (i % each) * x.slice(1)) * 4, x.slice(1), x.pitch,
-                    v.data + (i - r) * plan.across * plan.v_row * 4, plan.v_row, plan.v_each, plan.across, x.channels);
+          for (int64_t c = 0; c < x.channels; c += run)
+            plan.t.in(images.data + ((i / each * p.groups + g) * group + 2 * (i % each) * x.slice(1) + c) * 4, x.slice(1), x.pitch,
+                      v.data + (c / run * plan.v_run + (i - r) * plan.across * plan.v_row) * 4, plan.v_row, plan.v_each, plan.across, std::min(run, x.channels - c));
         for (int64_t panel = v0 / p.vectors; panel < panels; panel += plan.together) {
           const int64_t end = std::min(panel + plan.together, panels);
-          for (int64_t xi = 0; xi < kProducts; ++xi)
+          for (int64_t i = panel; plan.at_once && i < end; ++i) multiply_all(g, i, i - panel, r, last, n0, from, each, u);
+          for (int64_t xi = 0; xi < kProducts && !plan.at_once; ++xi)
             for (int64_t i = panel; i < end; ++i) multiply(g, xi, i, i - panel, (last - r) * plan.across, u);
           for (int64_t i = panel; i < end; ++i) results(g, i, i - panel, n0, from, each, r, last);
         }
@@ -182,7 +200,7 @@ struct Room {
     const ConvKernels& k = plan.k;
     const int64_t across = vectors(panel), height = ceil_div(tiles, ceil_div(tiles, k.most_rows[across - 1])), depth = plan.image.channels;
     const int64_t skip = skipped(panel) * k.lanes;
-    const float* b = u + (g * kProducts + kernel_of(plan, xi)) * plan.u_each + panel * plan.u_panel + skip;
+    const float* b = u + (g * kProducts + plan.kernel_of(xi)) * plan.u_each + panel * plan.u_panel + skip;
     // What the next pass reads of a heavy U is asked for in time: by each tile one line of every row.
     const int64_t bytes = plan.heavy ? plan.pass * plan.ld * 4 : 0, lines = across * k.lanes * 4 / kLineBytes, all = ceil_div(tiles, height);
     for (int64_t at = 0; at < depth; at += plan.pass)
@@ -191,6 +209,30 @@ struct Room {
         k.tile(std::min(plan.pass, depth - at), v.data + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
                m.data + (xi * plan.m_each + slot * plan.m_panel + i * plan.ld + skip) * 4, plan.ld, std::min(height, tiles - i), across, (at > 0) + 2 * ahead);
       }
+  }
+
+  // All sixteen with a panel, for rows [r, last) of tiles.
+  void multiply_all(int64_t g, int64_t panel, int64_t slot, int64_t r, int64_t last, int64_t n0, int64_t from, int64_t each, const float* u) {
+    const int64_t across = vectors(panel), tiles = (last - r) * plan.across, skip = skipped(panel) * plan.k.lanes;
+    const int64_t height = tile_height(tiles, plan.k.most_rows[across - 1]), calls = kProducts * (tiles / height);
+    Products job;
+    job.k = plan.image.channels;
+    job.a = v.data;
+    job.a_k = plan.v_run;
+    job.a_next = plan.v_each;
+    job.b = u + g * kProducts * plan.u_each + panel * plan.u_panel + skip;
+    job.b_k = plan.ld;
+    job.order = plan.order;
+    job.c = m.data + (slot * plan.m_panel + skip) * 4;
+    job.c_row = plan.ld;
+    job.c_next = plan.m_each;
+    job.count = kProducts;
+    if (ahead < ahead_end) {
+      job.read = ahead;
+      job.reads = ahead_lines;
+      ahead += calls * ahead_lines * kLineBytes;
+    }
+    thixo::multiply_all(plan.t.products, job, tiles, height, across, plan.v_row);
   }
 
   // One panel of channels of the results of rows [r, last) of tiles.
@@ -275,6 +317,13 @@ bool winograd(const PlacesJob& p) {
     Room room(plan);
     for (int64_t i = from; i < to; ++i) {
       const int64_t unit = i / splits, split = i % splits, n = unit / strips * plan.images, top = unit % strips * plan.strip;
+      room.ahead = room.ahead_end = nullptr;
+      if (plan.at_once && i + splits < units && p.image.last && p.groups == 1) {  // the source of the next unit lies together
+        const int64_t next = (i + splits) / splits, at = next / strips * plan.images, row = next % strips * plan.strip;
+        const int64_t line = p.image.size[2] * p.image.last * 4, low = std::max<int64_t>(2 * row - p.image.pad[1], 0);
+        room.ahead = p.source + p.image.origin(at, 0, 1) * 4 + low * line;
+        room.ahead_end = room.ahead + (plan.strips() ? 2 * plan.strip : std::min(plan.images, p.batch - at) * p.image.size[1]) * line;
+      }
       room.run(n, std::min(n + plan.images, p.batch), top, std::min(top + plan.strip, plan.down), vectors * split / splits, vectors * (split + 1) / splits, kernels);
     }
     if (room.wrong) wrong.store(1, std::memory_order_relaxed);

@@ -115,6 +115,10 @@ class Function:
             return pointer
         return self.op(f"getelementptr {type}, ptr {pointer}, i64 {offset}")
 
+    def opaque(self, pointer: str) -> str:
+        """The same address in a register of its own: no index is made part of what is read there."""
+        return self.op(f'call ptr asm "", "=r,0"(ptr {pointer})')
+
     def prefetch(self, pointer: str, *, write: bool = False, level: int = 3) -> None:
         """Ask for the line of the cache at this address, which need not be valid; level 3 is the nearest cache."""
         self.call("llvm.prefetch.p0", "void", ("ptr", pointer), ("i32", str(int(write))),

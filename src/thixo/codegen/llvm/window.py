@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from thixo.codegen.llvm.contract import BYTES, TYPES
 from thixo.codegen.llvm.contract_pack import MEMORY, converted, rounded, transpose
 from thixo.codegen.llvm.emit import Function, module, vector
+from thixo.codegen.llvm.products import VECTORS, products_functions, tile_rows
 from thixo.codegen.llvm.target import Target
 from thixo.codegen.llvm.window_depth import depth_functions, dots_functions, plane_function
 from thixo.codegen.llvm.window_pool import largest_function, max_function
@@ -32,14 +33,6 @@ from thixo.codegen.llvm.window_turn import (
 from thixo.codegen.llvm.winograd import winograd_functions
 
 COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
-VECTORS = 4  # most across a tile
-
-
-def tile_rows(target: Target, vectors: int) -> int:
-    """Rows that fit in registers with so many vectors of B, and one of A."""
-    free = target.registers - vectors - 1
-    return min(free // vectors, 24)
-
 
 TILE_PARAMETERS = (
     ("i64", "K"),
@@ -67,29 +60,39 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
         for rows in range(1, tile_rows(target, vectors) + 1):
             functions.append(_tile(dtype, target, rows, vectors))
             names.append(functions[-1].name)
+    close = [_tile(dtype, target, rows, 1, True) for rows in range(1, tile_rows(target, 1) + 1)]
+    functions += close
     lanes = target.lanes(BYTES[dtype])
     most = [tile_rows(target, v) for v in range(1, VECTORS + 1)]
     shape = [VECTORS, lanes, *most]
     starts = [sum(most[:v]) for v in range(VECTORS)]
     listed = ", ".join(f"ptr @{n}" for n in names)
+    close_listed = ", ".join(f"ptr @{one.name}" for one in close)
     constants = "\n".join(
         [
             f"@conv_{dtype}_shape = constant [{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]",
             f"@conv_{dtype}_starts = internal constant [{VECTORS} x i64] [{', '.join(f'i64 {n}' for n in starts)}]",
             f"@conv_{dtype}_cases = internal constant [{len(names)} x ptr] [{listed}]",
+            f"@conv_{dtype}_close = internal constant [{len(close)} x ptr] [{close_listed}]",
         ]
     )
     f = Function(f"conv_{dtype}_tile", TILE_PARAMETERS, attributes=target.attributes)
     start = f.load("i64", f.at(f"@conv_{dtype}_starts", f.sub("%vectors", 1), "i64"))
-    chosen = f.load("ptr", f.at(f"@conv_{dtype}_cases", f.add(start, f.sub("%rows", 1)), "ptr"))
+    # Rows side by side: their places are constants. With one vector each product has a load of its own, which costs another
+    # operation where its address has an index.
+    single = f.op(f"and i1 {f.compare('eq', '%a_row', 1)}, {f.compare('eq', '%vectors', 1)}")
+    cases = f.choose(
+        single, "ptr", f"@conv_{dtype}_close", f.at(f"@conv_{dtype}_cases", start, "ptr")
+    )
+    chosen = f.load("ptr", f.at(cases, f.sub("%rows", 1), "ptr"))
     values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in TILE_PARAMETERS)
     f.line(f"musttail call void {chosen}({values})")
     return [*functions, f], constants
 
 
-def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
+def _tile(dtype: str, target: Target, rows: int, vectors: int, close: bool = False) -> Function:
     f = Function(
-        f"conv_{dtype}_tile_{rows}x{vectors}",
+        f"conv_{dtype}_tile_{rows}x{vectors}{'_close' if close else ''}",
         TILE_PARAMETERS,
         attributes=target.attributes,
         internal=True,
@@ -108,14 +111,18 @@ def _tile(dtype: str, target: Target, rows: int, vectors: int) -> Function:
         with f.when(has_ahead):  # in a block of its own: no load is moved past it
             f.prefetch(f.at(b, ahead), level=2)
         across = [f.load(vec, f.at(b, j * lanes * size), size) for j in range(vectors)]
+        if close:
+            a = f.opaque(a)
         for i in range(rows):
             place = i % 8
             if i and place == 0:
-                a = f.at(a, f.mul(row, 8))
+                a = f.at(a, 8 * size if close else f.mul(row, 8))
             at = a
             if place:
                 scale = place & -place
                 at = f.at(a, f.mul(odd[place // scale], scale))
+            if close:
+                at = f.at(a, place * size)
             one = f.splat(element, f.load(element, at, size), lanes)
             for j in range(vectors):
                 f.store(
@@ -409,3 +416,5 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
         ]
         yield f"conv-{dtype}", module(functions)
     yield "conv-winograd", module(winograd_functions(target))
+    functions, constants = products_functions(target)
+    yield "conv-products", module(functions, constants)

@@ -59,20 +59,31 @@ def _pieces_function(
     f = Function(name, parameters, attributes=target.attributes)
     lanes = target.lanes(4)
     vec = vector("float", lanes)
-    with f.loop(0, "%tiles") as t:
-        start = f.at("%image", f.mul(f.mul(t, 2), "%pitch"), "float")
-        into = f.at("%to", f.mul(t, "%to_row"), "float")
-        with f.loop(0, "%count", lanes) as c:
-            columns = []
-            at = f.at(start, c, "float")
-            for _ in range(side):
-                column, place = [], at
-                for _ in range(side):
-                    column.append(f.load(vec, place, 4))
-                    place = f.at(place, "%row", "float")
-                columns.append(turn(f, vec, column))
-                at = f.at(at, "%pitch", "float")
-            to = f.at(into, c, "float")
+    shared = side - 2  # columns that a tile has in common with the one before it
+    kept = [[f.variable(vec) for _ in range(4)] for _ in range(shared)]
+
+    def column_at(at: str) -> list[str]:
+        column = []
+        for _ in range(side):
+            column.append(f.load(vec, at, 4))
+            at = f.at(at, "%row", "float")
+        return turn(f, vec, column)
+
+    with f.loop(0, "%count", lanes) as c:
+        start, into = f.at("%image", c, "float"), f.at("%to", c, "float")
+        for i, line in enumerate(kept):
+            for one, value in zip(
+                line, column_at(f.at(start, f.mul("%pitch", i), "float")), strict=True
+            ):
+                f.store(vec, value, one)
+        with f.loop(0, "%tiles") as t:
+            at = f.at(start, f.mul(f.add(f.mul(t, 2), shared), "%pitch"), "float")
+            columns = [[f.load(vec, one) for one in line] for line in kept]
+            columns += [column_at(at), column_at(f.at(at, "%pitch", "float"))]
+            for line, column in zip(kept, columns[2:], strict=True):
+                for one, value in zip(line, column, strict=True):
+                    f.store(vec, value, one)
+            to = f.at(into, f.mul(t, "%to_row"), "float")
             for r in range(4):
                 for value in turn(f, vec, [column[r] for column in columns]):
                     f.store(vec, value, to, 4)

@@ -1,0 +1,51 @@
+// Several products of one shape in one call: codegen/llvm/products.py says what it computes.
+#pragma once
+#include <cstdint>
+
+#include "conv_kernels.h"
+#include "shipped.h"
+
+namespace thixo {
+
+// Strides are in elements. `order` says where each product's part of `b` begins; `read` and `write` are asked for meanwhile, so
+// many lines before each tile.
+struct Products {
+  int64_t k = 0;
+  const void* a = nullptr;
+  int64_t a_k = 0, a_next = 0;
+  const void* b = nullptr;
+  int64_t b_k = 0;
+  const int64_t* order = nullptr;
+  void* c = nullptr;
+  int64_t c_row = 0, c_next = 0;
+  int64_t count = 0, tiles = 1, add = 0;
+  const void* read = nullptr;
+  int64_t reads = 0;
+  const void* write = nullptr;
+  int64_t writes = 0;
+};
+using ProductsCall = void (*)(const Products* job, int64_t rows, int64_t vectors);
+
+// The most rows of a tile that cut `rows` into equal ones, if these are nearly as good as the largest; else nearly equal ones.
+inline int64_t tile_height(int64_t rows, int64_t most) {
+  for (int64_t height = most; 4 * height >= 3 * most; --height)
+    if (rows % height == 0) return height;
+  const int64_t tiles = (rows + most - 1) / most;
+  return (rows + tiles - 1) / tiles;
+}
+
+// All `rows` of each product, in tiles of `height`; `a_row`: from row to row of A, which the kernel knows.
+inline void multiply_all(ProductsCall call, Products& job, int64_t rows, int64_t height, int64_t vectors, int64_t a_row) {
+  job.tiles = rows / height;
+  if (job.tiles) call(&job, height, vectors);
+  const int64_t done = job.tiles * height;
+  if (done == rows) return;
+  Products rest = job;
+  rest.tiles = 1;
+  rest.a = static_cast<const float*>(job.a) + done * a_row;
+  rest.c = static_cast<float*>(job.c) + done * job.c_row;
+  rest.reads = rest.writes = 0;
+  call(&rest, rows - done, vectors);
+}
+
+}  // namespace thixo
