@@ -5,6 +5,8 @@
 
 #include "../core/allocator.h"
 #include "../core/ready.h"
+#include "../core/scratch.h"
+#include "../core/thread_pool.h"
 
 namespace thixo {
 
@@ -270,6 +272,17 @@ PyObject* get_steps(PyObject* self, void*) {
 PyObject* get_arena(PyObject* self, void*) {
   return PyLong_FromLongLong(reinterpret_cast<ProgramObject*>(self)->program->arena_bytes);
 }
+// What a call needs besides inputs, constants and results, with as many threads as there are to be now.
+PyObject* get_memory(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const Program& p = *reinterpret_cast<ProgramObject*>(self)->program;
+    Needs needs;
+    p.add_needs(needs);
+    const size_t scratch = scratch_pages(needs.here) + size_t(get_num_threads() - 1) * scratch_pages(needs.elsewhere);
+    return Object::own(Py_BuildValue("{s:L,s:n,s:n}", "arena", static_cast<long long>(p.arena_bytes), "prepared",
+                                     Py_ssize_t(needs.prepared), "scratch", Py_ssize_t(scratch))).give();
+  });
+}
 PyObject* get_python(PyObject* self, void*) {
   return PyBool_FromLong(reinterpret_cast<ProgramObject*>(self)->program->python);
 }
@@ -280,6 +293,7 @@ PyObject* get_seconds(PyObject* self, void*) {
 PyGetSetDef program_getset[] = {
     {"steps", get_steps, nullptr, "How many steps it has.", nullptr},
     {"arena_bytes", get_arena, nullptr, "Bytes of its arena.", nullptr},
+    {"memory", get_memory, nullptr, "Bytes that a call needs: arena, prepared weights, scratch memory of its threads.", nullptr},
     {"python", get_python, nullptr, "Whether some step needs the interpreter.", nullptr},
     {"seconds", get_seconds, nullptr, "How long it may take: a guess.", nullptr},
     {}};

@@ -34,6 +34,7 @@ void forward(const Attention& a, const AttentionRows& kernels) {
     const int64_t most = std::min(in_part * q_block, a.queries);
     const int64_t key_room = few ? 0 : products.room(D, k_block), value_room = few ? 0 : products.room(k_block, V);
     Buffer memory(size_t(key_room + value_room + q_block * (step + V) + 2 * most + q_block) * sizeof(T));
+    if (rehearsing()) return;
     T* key_panels = reinterpret_cast<T*>(memory.data);
     T *value_panels = key_panels + key_room, *scores = value_panels + value_room, *spare = scores + q_block * step;
     T *top = spare + q_block * V, *total = top + most, *fade = total + most;
@@ -114,6 +115,7 @@ void backward(const Attention& a, const AttentionGradients& to, Loop back) {
     const int64_t spare_room = few ? std::max(q_block, k_block) * std::max(D, V) : 0;
     Buffer memory(size_t(q_blocks * (q_room + g_room) + turned_room + key_room + value_room + 2 * q_block * step + L +
                          spare_room) * sizeof(T));
+    if (rehearsing()) return;
     T* q_panels = reinterpret_cast<T*>(memory.data);
     T *g_panels = q_panels + q_blocks * q_room, *turned_panels = g_panels + q_blocks * g_room;
     T *key_panels = turned_panels + turned_room, *value_panels = key_panels + key_room;
@@ -182,7 +184,7 @@ void backward(const Attention& a, const AttentionGradients& to, Loop back) {
         if (!touched[size_t(b)]) zero(to_q + b * q_block * to_q_row, to_q_row, std::min(q_block, L - b * q_block), D);
     }
   });
-  if (groups == 1) return;
+  if (groups == 1 || rehearsing()) return;
   parallel_for(count, 1, [&](int64_t begin, int64_t end) {
     for (int64_t index = begin; index < end; ++index) {
       T* into = at<T>(to.to_q, a.batch, index);

@@ -82,6 +82,7 @@ void attention_forward_bf16(const Attention& a, const AttentionRows& kernels) {
     const int64_t query_room = tiles.left_room(most, D), share_room = tiles.left_room(q_block, k_block);
     const int64_t floats = q_block * step + most * y_step + 2 * most + q_block;
     Buffer memory(size_t(key_room + value_room + query_room + share_room + floats * item + q_block * step * 2));
+    if (rehearsing()) return;
     char *key_panels = memory.data, *value_panels = key_panels + key_room, *query_panels = value_panels + value_room;
     char* share_panels = query_panels + query_room;
     float *scores = reinterpret_cast<float*>(share_panels + share_room), *sums = scores + q_block * step;

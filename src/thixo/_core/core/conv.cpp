@@ -20,7 +20,7 @@ std::atomic<ConvPlan> forced{ConvPlan::Chosen};
 
 // The weight in what is computed in: itself, or a copy.
 const char* in_compute(const ConvKernels& k, const void* w, int64_t count, Buffer& copy) {
-  if (k.source == k.compute) return static_cast<const char*>(w);
+  if (k.source == k.compute || rehearsing()) return static_cast<const char*>(w);
   k.rows(w, count, 1, copy.data, count, 1, count);
   return copy.data;
 }
@@ -59,6 +59,7 @@ bool takes_places(const PlacesJob& p) {
 
 // Channels side by side where planes are needed, or the other way round: a copy of `count` channels and `size` places of each image.
 void turned_copy(DType dtype, int64_t batch, int64_t count, int64_t size, const void* from, void* to, bool to_planes) {
+  if (rehearsing()) return;
   const int64_t item = item_size(dtype), sizes[3] = {batch, count, size};
   const int64_t planes[3] = {count * size * item, size * item, item}, last[3] = {count * size * item, item, count * item};
   copy({static_cast<char*>(to), dtype, 3, sizes, to_planes ? planes : last},
@@ -112,6 +113,7 @@ void add_bias(void* part, int64_t row_stride, int64_t column_stride, int64_t row
 
 // Whether neither NaN nor infinity is among them.
 bool all_finite(DType dtype, const void* values, int64_t count) {
+  if (rehearsing()) return true;
   // An exponent of ones, looked for in integers: eight at a time without a branch.
   auto scan = [count](auto* bits, auto exponent) {
     decltype(exponent) found = 0;
@@ -304,7 +306,7 @@ std::shared_ptr<const PackedWeight> pack_weight(const Convolution& c, const void
   made->lanes = job.kernels->lanes;
   made->vectors = job.vectors;
   made->bytes = made->winograd ? winograd_kernel_bytes(job) : packed_bytes(job);
-  made->data = static_cast<char*>(allocate(made->bytes));
+  if (!rehearsing()) made->data = static_cast<char*>(allocate(made->bytes));
   if (made->winograd) winograd_kernels(job, made->data);
   else pack_places(job, made->data, get_num_threads() > 1);
   return made;
@@ -391,7 +393,7 @@ void transposed_sums(const Convolution& c, const PlacesJob& job, const void* y, 
   const int64_t spread = round_up(c.inner, k.lanes) + k.lanes, blocks = ceil_div(c.inner, k.lanes);
   const bool turns = c.stride[0] * c.stride[1] * c.stride[2] > 1 && taps > 1 && c.batch * c.out_size() >= 400;
   Buffer copy(turns ? size_t(c.groups * c.outer * taps * spread * wide) : copy_bytes(k, weights));
-  if (turns) {
+  if (turns && !rehearsing()) {
     const int64_t all = c.groups * c.outer;
     parallel_for(all, weights < 1 << 16 ? all : std::max<int64_t>(1, all / 32), [&](int64_t from, int64_t to) {
       for (int64_t o = from; o < to; ++o)

@@ -51,7 +51,7 @@ void run_depth(const PlacesJob& p) {
   const int64_t wide = item_size(k.compute), narrow = item_size(k.source), lanes = k.lanes;
   const int64_t blocks = ceil_div(p.groups, lanes), out_size = p.out[0] * p.out[1] * p.out[2];
   Buffer weights(size_t(blocks * p.taps * lanes * wide));  // [blocks][taps][lanes]
-  for (int64_t b = 0; b < blocks; ++b)
+  for (int64_t b = 0; b < blocks && !rehearsing(); ++b)
     k.turn(p.weight + b * lanes * p.taps * narrow, p.taps, weights.data + b * p.taps * lanes * wide, lanes, p.taps, std::min(lanes, p.groups - b * lanes));
   std::vector<std::vector<Offsets>> tables;
   for (const PlacePhase& f : p.phases) {
@@ -65,6 +65,7 @@ void run_depth(const PlacesJob& p) {
   const int64_t all = p.batch * blocks;
   parallel_for(all, parallel ? std::max<int64_t>(1, all / (8 * get_num_threads())) : all, [&](int64_t from, int64_t to) {
     Buffer image(size_t((x.elements() + lanes) * wide)), sums(size_t(out_size * lanes * wide));
+    if (rehearsing()) return;
     std::memset(image.data, 0, image.bytes);
     for (int64_t i = from; i < to; ++i) {
       const int64_t first = i % blocks * lanes, count = std::min(lanes, p.groups - first), channel = i / blocks * p.groups + first;

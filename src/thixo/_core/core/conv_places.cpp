@@ -481,6 +481,7 @@ size_t packed_bytes(const PlacesJob& p) {
 }
 
 void pack_places(const PlacesJob& p, char* to, bool parallel) {
+  if (rehearsing()) return;
   const Packing packing(p);
   const std::vector<int64_t> at = places_in_panel(p);
   const int64_t all = packing.all_panels;
@@ -521,6 +522,7 @@ void run_places(const PlacesJob& p) {
     const int64_t group = plan.span * p.image.slice(plan.cut), one = p.groups * group;
     parallel_for(count, parallel ? 1 : count, [&](int64_t from, int64_t last) {
       Buffer images(in_place ? 0 : size_t((plan.unit_elements() + slack) * wide)), sums(plan.direct ? 0 : size_t((sum_elements + slack) * wide)), own(own_bytes);
+      if (rehearsing()) return;
       if (p.image.padded()) std::memset(images.data, 0, images.bytes);
       for (int64_t i = from; i < last; ++i) {
         const Unit& u = units[size_t(i)];
@@ -545,6 +547,7 @@ void run_places(const PlacesJob& p) {
   Buffer images(in_place ? 0 : size_t((p.batch * p.groups * between + slack) * wide));
   const int64_t pairs = in_place ? 0 : p.batch * p.groups;
   parallel_for(pairs * p.image.blocks(k), std::max<int64_t>(1, pairs * p.image.blocks(k) / (4 * threads)), [&](int64_t from, int64_t last) {
+    if (rehearsing()) return;
     for (int64_t i = from; i < last; ++i) {
       const int64_t pair = i / p.image.blocks(k), block = i % p.image.blocks(k);
       char* to = images.data + pair * between * wide;
@@ -557,6 +560,7 @@ void run_places(const PlacesJob& p) {
   const int64_t tasks = count * p.groups * splits;
   parallel_for(tasks, 1, [&](int64_t from, int64_t last) {
     Buffer sums(plan.direct ? 0 : size_t((sum_elements + slack) * wide)), own(own_bytes);
+    if (rehearsing()) return;
     for (int64_t i = from; i < last; ++i) {
       const int64_t split = i % splits, g = i / splits % p.groups;
       const Unit& u = units[size_t(i / splits / p.groups)];

@@ -90,6 +90,7 @@ void run(const Sweep& s, const SweepPhase& p, const char* images, int64_t n0, in
   const bool heavy = s.rows * depth * wide > kSecondBytes;
   const int64_t together = std::clamp<int64_t>(heavy ? kSumBytes / (own * wide) : 1, 1, last - first);
   Buffer sums(size_t(together * own * wide));
+  if (rehearsing()) return;
   const char* a = s.a + (group * s.a_group + row0 * s.a_row) * wide;
 
   for (int64_t u0 = first; u0 < last; u0 += together) {
@@ -126,6 +127,7 @@ void run_dense(const Sweep& s, const SweepPhase& p, const char* images, int64_t 
   const bool heavy = s.rows * depth * wide > kSecondBytes;
   const int64_t together = std::clamp<int64_t>(heavy ? kSumBytes / (own * wide) : 1, 1, last - first);
   Buffer sums(size_t(together * own * wide)), panel(size_t((p.pass * ld + 2 * k.lanes) * wide));
+  if (rehearsing()) return;
   const char* a = s.a + (group * s.a_group + row0 * s.a_row) * wide;
   const char* b = images + (group * s.image.elements() + p.b_start) * wide;
   std::vector<Segment> runs;
@@ -189,6 +191,7 @@ void by_planes(const Sweep& s, bool parallel) {
     const int64_t elements = s.image.elements();
     Buffer image(size_t((elements + (kMostVectors + 1) * k.lanes) * wide)), weights(size_t(most * wide));
     Buffer results(straight ? 0 : size_t(longest * wide));
+    if (rehearsing()) return;
     std::vector<Segment> pieces;
     std::memset(image.data, 0, image.bytes);
     for (int64_t i = from; i < to; ++i) {
@@ -220,6 +223,7 @@ void by_planes(const Sweep& s, bool parallel) {
 
 // A copy of images n0 to n1, all groups.
 void copy_channels(const Sweep& s, int64_t n0, char* to, int64_t first, int64_t last) {
+  if (rehearsing()) return;
   const ConvKernels& k = *s.kernels;
   const PaddedImage::Axis* x = s.image.axes;
   const int64_t plane = x[0].size * x[1].size * x[2].size * item_size(k.source), copied = s.image.channel * item_size(k.compute);
@@ -252,7 +256,7 @@ void sweep(Sweep& s) {
     const int64_t chunks = ceil_div(s.batch, chunk), each = ceil_div(chunks, 4 * threads);
     parallel_for(chunks, threads == 1 ? chunks : each, [&](int64_t from, int64_t to) {
       Buffer images(size_t(chunk * image_bytes) + slack);
-      std::memset(images.data, 0, images.bytes);
+      if (!rehearsing()) std::memset(images.data, 0, images.bytes);
       for (int64_t i = from; i < to; ++i) {
         const int64_t n0 = i * chunk, n1 = std::min(n0 + chunk, s.batch);
         copy_channels(s, n0, images.data, 0, (n1 - n0) * channels);
@@ -269,8 +273,9 @@ void sweep(Sweep& s) {
 
   Buffer images(size_t(s.batch * image_bytes) + slack);
   const int64_t all = s.batch * channels, grain = std::max<int64_t>(1, all / (4 * threads));
-  std::memset(images.data + images.bytes - slack, 0, slack);
+  if (!rehearsing()) std::memset(images.data + images.bytes - slack, 0, slack);
   parallel_for(all, grain, [&](int64_t from, int64_t to) {
+    if (rehearsing()) return;
     const int64_t bytes = s.image.channel * wide;
     std::memset(images.data + from * bytes, 0, size_t((to - from) * bytes));
     copy_channels(s, 0, images.data, from, to);

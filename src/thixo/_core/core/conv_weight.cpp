@@ -148,6 +148,7 @@ struct Chunk {
   // Vectors of channels of x in one unit, and their copies: unit `n0 + n` of all is unit n of these.
   int64_t copies() const { return j.copies ? j.c.groups * j.image.blocks(j.k) : 0; }
   void copy(int64_t n0, int64_t n, int64_t i) {
+    if (rehearsing()) return;
     const int64_t group = i / j.image.blocks(j.k), block = i % j.image.blocks(j.k), image = (n0 + n) / j.strips;
     const int64_t first = (n0 + n) % j.strips * j.strip * j.c.stride[j.image.cut];
     const int64_t low = j.strips == 1 ? 0 : first, high = j.strips == 1 ? j.image.extent[j.image.cut] : first + j.reach(j.strip);
@@ -158,6 +159,7 @@ struct Chunk {
   int64_t turns() const { return j.turns ? j.c.groups * j.panels * j.vectors : 0; }
   // One vector of channels of y in unit n.
   void turn(int64_t n0, int64_t n, int64_t i) {
+    if (rehearsing()) return;
     const Convolution& c = j.c;
     const int64_t group = i / (j.panels * j.vectors), vector = i % (j.panels * j.vectors), first = vector * j.k.lanes;
     if (first >= c.outer) return;
@@ -185,6 +187,7 @@ struct Chunk {
   template <class Before>
   void add(int64_t n0, int64_t count, int64_t group, int64_t p0, int64_t p1, int64_t s0, int64_t s1, int64_t m0, int64_t m1,
            char* sums, int64_t row, int64_t set, bool fresh, Before&& before) {
+    if (rehearsing()) return;
     const Convolution& c = j.c;
     const int64_t all = j.places(n0, count), passes = ceil_div(all, j.copies ? kPlaces : 2 * kPlaces), pass = ceil_div(all, passes);
     const char* a = j.copies ? images.data + group * j.group * j.wide : j.x + (n0 * j.a_image + group * c.inner * j.a_row) * j.wide;  // of whole images
@@ -204,6 +207,7 @@ struct Chunk {
 
 // [groups][taps][inner][padded] becomes [groups * outer][inner][taps].
 void turn_back(const WeightJob& j, const char* sums, void* w, bool parallel) {
+  if (rehearsing()) return;
   const Convolution& c = j.c;
   const int64_t taps = c.taps(), row = c.inner * taps, vectors = ceil_div(c.outer, j.k.lanes);
   std::vector<int64_t> places;
@@ -221,12 +225,14 @@ void turn_back(const WeightJob& j, const char* sums, void* w, bool parallel) {
 
 // Sums that lie as the weight does: [groups][rows][padded] without what was added to fill vectors.
 void copy_back(const WeightJob& j, const char* sums, void* w) {
+  if (rehearsing()) return;
   const Convolution& c = j.c;
   const Segment whole{0, 0, c.outer};
   j.k.store(sums, j.padded, w, c.outer, 1, c.groups * c.inner, nullptr, &whole, 1);
 }
 
 void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
+  if (rehearsing()) return;
   for (int64_t p = 1; p < parts; ++p) {
     const char* other = first + p * count * j.wide;
     if (j.wide == 8)
@@ -260,6 +266,7 @@ void at_once(WeightJob& j, void* w, bool parallel) {
   const int64_t tiles = taps * ceil_div(j.places(0, c.batch), kPlaces);
   share(c.groups * row_panels * j.panels, [&](int64_t from, int64_t to) {
     Buffer sums(size_t(taps * set * j.wide));
+    if (rehearsing()) return;
     for (int64_t i = from; i < to; ++i) {
       const int64_t g = i / (row_panels * j.panels), rest = i % (row_panels * j.panels), panel = near ? rest / row_panels : rest % j.panels;
       const int64_t m0 = (near ? rest % row_panels : rest / j.panels) * j.height, m1 = std::min(m0 + j.height, j.members);
@@ -292,6 +299,7 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
   if (parts > 1) {
     parallel_for(parts, parallel ? 1 : parts, [&](int64_t from, int64_t to) {
       Chunk now(j, chunk);
+      if (rehearsing()) return;
       for (int64_t p = from; p < to; ++p) {
         const int64_t n0 = units * p / parts, n1 = units * (p + 1) / parts;
         for (int64_t n = n0; n < n1; n += chunk) {
@@ -353,10 +361,11 @@ void by_dots(WeightJob& j, void* w, bool parallel) {
   const int64_t rows = joined ? 1 : c.out[1], length = joined ? c.out[1] * c.out[2] : c.out[2];
   const bool converts = j.k.source != j.k.compute;
   Buffer sums(size_t(parts * count * j.wide));
-  std::memset(sums.data, 0, sums.bytes);
+  if (!rehearsing()) std::memset(sums.data, 0, sums.bytes);
   const int64_t tasks = parts * c.groups;
   parallel_for(tasks, parallel ? std::max<int64_t>(1, tasks / (8 * get_num_threads())) : tasks, [&](int64_t from, int64_t to) {
     Buffer copied(size_t(image.elements() * j.wide)), values(converts ? size_t(c.outer * c.out_size() * j.wide) : 0);
+    if (rehearsing()) return;
     std::memset(copied.data, 0, copied.bytes);
     for (int64_t t = from; t < to; ++t) {
       const int64_t part = t / c.groups, g = t % c.groups;
@@ -380,6 +389,7 @@ void by_dots(WeightJob& j, void* w, bool parallel) {
     }
   });
   add_up(j, sums.data, parts, count);
+  if (rehearsing()) return;
   const Segment whole{0, 0, count};
   j.k.store(sums.data, count, w, count, 1, 1, nullptr, &whole, 1);
 }
@@ -404,7 +414,7 @@ void by_products(const WeightJob& j, void* w) {
   p.c_row = c.inner;
   gemm_batch(p, Dims{c.batch, c.groups}, Dims{c.groups * c.outer * places, c.outer * places}, Dims{c.groups * c.inner * places, c.inner * places});
   add_up(j, each.data, c.batch, count);
-  std::memcpy(w, each.data, size_t(count * j.wide));
+  if (!rehearsing()) std::memcpy(w, each.data, size_t(count * j.wide));
 }
 
 }  // namespace
@@ -412,7 +422,7 @@ void by_products(const WeightJob& j, void* w) {
 void convolve_weight(const Convolution& c, const void* x, const void* y, void* w) {
   if (c.groups * c.outer * c.inner * c.taps() == 0) return;
   if (c.batch == 0) {
-    std::memset(w, 0, size_t(c.groups * c.outer * c.inner * c.taps() * item_size(c.dtype)));
+    if (!rehearsing()) std::memset(w, 0, size_t(c.groups * c.outer * c.inner * c.taps() * item_size(c.dtype)));
     return;
   }
   const ConvKernels& k = conv_kernels(c.dtype);

@@ -111,6 +111,7 @@ struct Room {
   explicit Room(const Plan& plan)
       : p(plan), image(size_t(plan.x.elements() + 4 * plan.k.lanes) * 4), gradient(size_t(plan.y.elements() + 4 * plan.k.lanes) * 4),
         v(size_t(kProducts * plan.v_each) * 4), z(size_t(kProducts * plan.z_each) * 4) {
+    if (rehearsing()) return;
     std::memset(image.data, 0, image.bytes);
     std::memset(gradient.data, 0, gradient.bytes);
     if (plan.padded > round_up(plan.c.outer, plan.k.lanes)) std::memset(z.data, 0, z.bytes);
@@ -177,6 +178,7 @@ bool winograd_weight(const Convolution& c, const void* x, const void* y, void* w
   if (p.parts > 1) {
     parallel_for(p.parts, parallel ? 1 : p.parts, [&](int64_t from, int64_t to) {
       Room room(p);
+      if (rehearsing()) return;
       for (int64_t part = from; part < to; ++part)
         for (int64_t g = 0; g < c.groups; ++g) {
           float* own = u + part * all + g * p.u_group;
@@ -187,12 +189,13 @@ bool winograd_weight(const Convolution& c, const void* x, const void* y, void* w
         }
     });
     parallel_for(all, parallel ? 1 << 14 : all, [&](int64_t from, int64_t to) {
+      if (rehearsing()) return;
       for (int64_t part = 1; part < p.parts; ++part)
         for (int64_t i = from; i < to; ++i) u[i] += u[part * all + i];
     });
   } else {
     Room room(p);
-    for (int64_t g = 0; g < c.groups; ++g)
+    for (int64_t g = 0; g < c.groups && !rehearsing(); ++g)
       blocks(room, g, 0, c.batch, [&](int64_t tiles, bool fresh) {
         const int64_t tasks = kProducts * p.panels;
         parallel_for(tasks, parallel ? std::max<int64_t>(1, tasks / (8 * get_num_threads())) : tasks, [&](int64_t from, int64_t to) {
@@ -208,6 +211,7 @@ bool winograd_weight(const Convolution& c, const void* x, const void* y, void* w
   std::atomic<int64_t> wrong{0};
   parallel_for(c.groups * turns, parallel ? 1 : c.groups * turns, [&](int64_t from, int64_t to) {
     Buffer taps(size_t(9 * kTurned * p.padded) * 4);
+    if (rehearsing()) return;
     int64_t own = 0;
     for (int64_t i = from; i < to; ++i) {
       const int64_t g = i / turns, first = i % turns * kTurned, some = std::min(kTurned, c.inner - first);

@@ -34,7 +34,7 @@ struct Buffer {
   size_t bytes;
   char* data;
   explicit Buffer(size_t n) : bytes(n), data(n ? static_cast<char*>(take_scratch(n)) : nullptr) {}
-  ~Buffer() { if (data) give_scratch(data, bytes); }
+  ~Buffer() { if (bytes) give_scratch(data, bytes); }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 };

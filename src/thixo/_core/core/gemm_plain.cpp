@@ -18,6 +18,7 @@ void plain(const Product& p) {
   T* c = static_cast<T*>(p.c);
   // Rows of B that are contiguous make the inner loop one over neighbours.
   Buffer copied(p.b_n == 1 || p.m < 2 ? 0 : size_t(p.k * p.n) * sizeof(T));
+  if (rehearsing()) return;
   int64_t b_k = p.b_k, b_n = p.b_n;
   if (copied.data) {
     T* to = reinterpret_cast<T*>(copied.data);
@@ -103,6 +104,7 @@ void large_complex(const Product& p) {
     real.c_row = p.n;
     gemm(real);
   }
+  if (rehearsing()) return;
   const C* bias = static_cast<const C*>(p.bias);
   C* c = static_cast<C*>(p.c);
   parallel_for(p.m, std::max<int64_t>(1, 16384 / p.n), [&](int64_t from, int64_t to) {
@@ -118,9 +120,12 @@ void large_complex(const Product& p) {
 
 template <class T>
 void complex_of(const Product& p) {
-  if (double(p.m) * double(p.n) * double(p.k) < 4096) small_complex<T>(p);
-  else large_complex<T>(p);
-  if (p.epilogue.apply) p.epilogue.apply(p.c, p.c_row, p.c_n, 0, p.m, 0, p.n, p.epilogue.context);
+  if (double(p.m) * double(p.n) * double(p.k) < 4096) {
+    if (!rehearsing()) small_complex<T>(p);
+  } else {
+    large_complex<T>(p);
+  }
+  if (p.epilogue.apply && !rehearsing()) p.epilogue.apply(p.c, p.c_row, p.c_n, 0, p.m, 0, p.n, p.epilogue.context);
 }
 
 }  // namespace
@@ -139,6 +144,7 @@ void plain_product(const Product& p) {
 }
 
 void few_product(const Product& p) {
+  if (rehearsing()) return;
   if (p.dtype == DType::F16) few<Half>(p);
   else few<BFloat16>(p);
 }

@@ -37,6 +37,7 @@ bool streams_c(const Job& job, const GemmKernels& g) {
 namespace {
 
 void streamed_product(const Job& job, const GemmKernels& g) {
+  if (rehearsing()) return;
   const TileKernels& t = g.tiles;
   const int64_t item = item_size(job.dtype), height = panel_height(job.m, t.rows);
   const int64_t width = kPieceRow / (t.columns * item) * t.columns;
@@ -103,6 +104,7 @@ void direct_product(const Job& job, const GemmKernels& g) {
   // With few k, C is what moves: from left to right, where its lines follow one another.
   const bool along_c = job.k < kFewK;
   Buffer memory(size_t(shares.count() * tallest * panel));
+  if (rehearsing()) return;
   parallel_for(shares.count(), 1, [&](int64_t number, int64_t) {
     const Share s = shares.at(number);
     char* const panels = packs ? memory.data + number * tallest * panel : nullptr;
@@ -160,12 +162,13 @@ void dot_products(const Job& job, const GemmKernels& g) {
   int64_t chunk = std::clamp<int64_t>(round_up((1 << 16) / (job.k * item + 1), 4), 4, 256);
   if (!job.parallel && straight) chunk = job.n;
   parallel_for(job.n, chunk, [&](int64_t from, int64_t to) {
+    const int64_t ld = to - from;
+    Buffer sums(straight ? 0 : size_t(job.m * ld * wide));
+    if (rehearsing()) return;
     if (straight) {
       dots(job.k, x, x_row, job.b_at(0, from), job.b_n, job.c_at(0, from), job.c_row, job.c_n, job.m, to - from);
       return;
     }
-    const int64_t ld = to - from;
-    Buffer sums(size_t(job.m * ld * wide));
     dots(job.k, x, x_row, job.b_at(0, from), job.b_n, sums.data, ld, 1, job.m, ld);
     finish_part(job, g, sums.data, ld, 0, job.m, from, ld);
   });
@@ -178,6 +181,7 @@ void scaled_rows(const Job& job, const GemmKernels& g) {
   parallel_for(job.n, chunk, [&](int64_t from, int64_t to) {
     const int64_t columns = to - from, ld = in_c ? job.c_row : columns;
     Buffer own(in_c ? 0 : size_t(job.m * columns * wide));
+    if (rehearsing()) return;
     char* sums = in_c ? job.c_at(0, from) : own.data;
     g.axpys(job.k, job.a, job.a_row, job.a_k, job.b_at(0, from), job.b_k, sums, ld, job.m, columns, 0);
     finish_part(job, g, sums, ld, 0, job.m, from, columns);

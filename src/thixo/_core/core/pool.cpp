@@ -123,6 +123,7 @@ void max_pool(const Pooling& p, const void* x, void* values, int64_t* indices) {
   const int64_t grain = threads == 1 ? p.planes : std::max<int64_t>(1, p.planes / (8 * threads));
   parallel_for(p.planes, grain, [&](int64_t from, int64_t to) {
     Buffer plane(size_t((image.channel + 2 * kMostVectors * k.lanes) * wide)), row(size_t(p.out[2] * wide));
+    if (rehearsing()) return;
     std::vector<int32_t> start(first.size());
     fill_lowest(k.compute, plane.data, plane.bytes);
     for (int64_t i = from; i < to; ++i) {
@@ -151,6 +152,7 @@ void max_pool_values_last(const Pooling& p, int64_t channels, const void* x, voi
   const double work = double(lines * p.out[2]) * double(channels * p.kernel[0] * p.kernel[1] * p.kernel[2]);
   const int64_t threads = work >= 2e5 && !in_parallel_loop() ? get_num_threads() : 1;
   parallel_for(lines, threads == 1 ? lines : std::max<int64_t>(1, lines / (8 * threads)), [&](int64_t from, int64_t to) {
+    if (rehearsing()) return;
     std::vector<int64_t> taps;
     for (int64_t i = from; i < to; ++i) {
       const int64_t n = i / (p.out[0] * p.out[1]);
@@ -192,6 +194,7 @@ void max_pool_values(const Pooling& p, const void* x, void* values) {
   parallel_for(p.planes, threads == 1 ? p.planes : std::max<int64_t>(1, p.planes / (8 * threads)), [&](int64_t from, int64_t to) {
     Buffer plane(converts ? size_t(in_size * wide) : 0), row(size_t((step * part + k.lanes) * wide)),
         parts(step > 1 ? size_t(step * part * wide) : 0), result(converts ? size_t(p.out[2] * wide) : 0);
+    if (rehearsing()) return;
     fill_lowest(k.compute, row.data, row.bytes);
     std::vector<int64_t> rows;
     for (int64_t i = from; i < to; ++i) {

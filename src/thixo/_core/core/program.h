@@ -20,6 +20,14 @@ struct Place {
 };
 inline Place place_of(const Tensor& t) { return {t.storage.get(), t.offset * item_size(t.dtype)}; }
 
+// What steps need besides the arena, found out without running them.
+struct Needs {
+  size_t prepared = 0;             // weights that never change, once more as kernels read them
+  size_t here = 0, elsewhere = 0;  // scratch memory: of the calling thread, of each of those that help it
+  bool in_lane = false;            // the steps that are asked now run beside others
+  std::vector<const void*> seen;   // programs that several steps share count once
+};
+
 // One thing to do.
 struct Step {
   int node = -1;         // of the graph, for messages
@@ -30,6 +38,7 @@ struct Step {
   Step& operator=(const Step&) = delete;
   virtual ~Step() = default;
   virtual void run() = 0;
+  virtual void add_needs(Needs&) const {}
 };
 
 // A step that writes memory of the caller's before the run is known to succeed.
@@ -98,6 +107,7 @@ struct Program : Counted {
   void settle(char* arena);
   // All steps; `failure` says of an exception whose it is.
   void run();
+  void add_needs(Needs& needs) const;
   char* arena = nullptr;
 
  private:

@@ -190,9 +190,7 @@ void ProductStep::run() {
   if (bias.storage) product.bias = bias.at();
   if (fixed) {
     fixed = false;
-    Product whole = product;
-    for (int64_t size : batch) whole.m *= size;
-    packed = pack_matrix(whole);
+    packed = pack_matrix(whole());
   }
   product.packed = packed.get();
   gemm_batch(product, batch, a_strides, b_strides);

@@ -82,6 +82,7 @@ struct RowsStep final : Step {
   std::unique_ptr<RowNest> nest;  // null: there is nothing to compute
   RowLoop loop = nullptr;
   RowSplit split;
+  void add_needs(Needs& needs) const override;
   void settle();  // `loop` or `split` are known
 
  private:
@@ -111,6 +112,10 @@ struct ProductStep final : Step {
   bool fixed = false;  // B never changes: it is packed by the first run
   std::shared_ptr<const PackedMatrix> packed;
   void run() override;
+  void add_needs(Needs& needs) const override;
+
+ private:
+  Product whole() const;  // all of a batch
 };
 
 struct ConvolutionStep final : Step {
@@ -121,6 +126,7 @@ struct ConvolutionStep final : Step {
   bool fixed = false;  // the weight never changes: it is packed by the first run
   std::shared_ptr<const PackedWeight> packed;
   void run() override;
+  void add_needs(Needs& needs) const override;
 };
 
 // The largest values of windows; with `channels`, so many lie side by side.
@@ -132,6 +138,7 @@ struct PoolStep final : Step {
     if (channels) max_pool_values_last(pooling, channels, x.at(), y.at());
     else max_pool_values(pooling, x.at(), y.at());
   }
+  void add_needs(Needs& needs) const override;
 };
 
 // The way there, or with `back` the gradient.
@@ -142,6 +149,7 @@ struct AttentionStep final : Step {
   Loop back = nullptr;
   Place q, k, v, mask, y, logsumexp, g, to_q, to_k, to_v;
   void run() override;
+  void add_needs(Needs& needs) const override;
 };
 
 // ---- control flow
@@ -149,6 +157,7 @@ struct AttentionStep final : Step {
 struct CallStep final : Step {
   Inner inner;
   void run() override { inner.run(); }
+  void add_needs(Needs& needs) const override { inner.program->add_needs(needs); }
 };
 
 // One of several: the last one where the index is none of them. A bool counts as "is it false".
@@ -157,6 +166,9 @@ struct SwitchStep final : Step {
   bool is_bool = false;
   std::vector<Inner> branches;
   void run() override;
+  void add_needs(Needs& needs) const override {
+    for (const Inner& branch : branches) branch.program->add_needs(needs);
+  }
 };
 
 // A value that goes from turn to turn: where it begins, where it ends, and a second place for every other turn.
@@ -182,6 +194,10 @@ struct WhileStep final : Step {
   int64_t limit = -1;
   int64_t turns = 0;  // of the last run
   void run() override;
+  void add_needs(Needs& needs) const override {
+    test->add_needs(needs);
+    body->add_needs(needs);
+  }
 };
 
 struct Slice {
@@ -199,6 +215,7 @@ struct ScanStep final : Step {
   int64_t length = 0;
   bool reverse = false;
   void run() override;
+  void add_needs(Needs& needs) const override { body->add_needs(needs); }
 };
 
 }  // namespace thixo

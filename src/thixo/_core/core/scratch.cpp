@@ -1,5 +1,7 @@
 #include "scratch.h"
 
+#include <algorithm>
+
 #include "allocator.h"
 
 #if defined(__linux__)
@@ -44,7 +46,31 @@ size_t rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kA
 
 }  // namespace
 
+size_t scratch_pages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
+
+constinit thread_local Rehearsal* rehearsal = nullptr;
+
+Rehearsal::Rehearsal() { rehearsal = this; }
+Rehearsal::~Rehearsal() { rehearsal = nullptr; }
+
+void Rehearsal::take(size_t bytes) {
+  held += rounded(bytes);
+  here = std::max(here, held);
+  if (!shared) return;
+  held_elsewhere += rounded(bytes);
+  elsewhere = std::max(elsewhere, held_elsewhere);
+}
+
+void Rehearsal::give(size_t bytes) {
+  held -= rounded(bytes);
+  if (shared) held_elsewhere -= rounded(bytes);
+}
+
 void* take_scratch(size_t bytes) {
+  if (rehearsing()) [[unlikely]] {
+    rehearsal->take(bytes);
+    return nullptr;
+  }
   Stack& s = stack;
   if (!s.tried) s.reserve();
   const size_t size = rounded(bytes);
@@ -56,6 +82,7 @@ void* take_scratch(size_t bytes) {
 }
 
 void give_scratch(void* block, size_t bytes) noexcept {
+  if (rehearsing()) [[unlikely]] return rehearsal->give(bytes);
   Stack& s = stack;
   char* at = static_cast<char*>(block);
   if (!s.base || at < s.base || at >= s.end) return release(block, bytes);

@@ -8,9 +8,11 @@
 #include <string>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "error.h"
 #include "processors.h"
+#include "scratch.h"
 
 #if defined(__unix__) || defined(__APPLE__)
 #define THIXO_POSIX 1
@@ -245,6 +247,15 @@ void call_workers(Pool& pool, int guests) {
   for (; missing > 0; --missing) pool.wake.notify_one();
 }
 
+// One chunk stands for all: none needs more memory than the first.
+template <class Body>
+void rehearse_chunk(bool shared, Body&& body) {
+  if (!shared) return body();
+  const Shared of_threads(true);
+  const InLoop loop;
+  body();
+}
+
 // One more thread computes, while this lives.
 struct Caller {
   const int others = callers.fetch_add(1, std::memory_order_relaxed);
@@ -276,12 +287,15 @@ void set_num_threads(int count) {
 }
 
 bool in_parallel_loop() { return tls_inside; }
+InLoop::InLoop() : before_(std::exchange(tls_inside, true)) {}
+InLoop::~InLoop() { tls_inside = before_; }
 
 namespace detail {
 
 void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context) {
   grain = std::max<int64_t>(1, grain);
   const int threads = get_num_threads();
+  if (rehearsing()) [[unlikely]] return rehearse_chunk(threads > 1 && !tls_inside && n > grain, [&] { body(context, 0, std::min(n, grain)); });
   if (threads == 1 || tls_inside) return run_serially(n, grain, body, context);
   const Caller caller;
   const int64_t chunks = (n - 1) / grain + 1;

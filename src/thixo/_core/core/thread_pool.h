@@ -15,6 +15,18 @@ void set_num_threads(int count);
 // Whether the calling thread is inside a parallel loop (a nested one runs inline).
 bool in_parallel_loop();
 
+// The calling thread counts as one that is inside of a loop, while this is there.
+class InLoop {
+ public:
+  InLoop();
+  ~InLoop();
+  InLoop(const InLoop&) = delete;
+  InLoop& operator=(const InLoop&) = delete;
+
+ private:
+  bool before_;
+};
+
 namespace detail {
 using ChunkBody = void (*)(void* context, int64_t begin, int64_t end);
 void run_chunks(int64_t n, int64_t grain, ChunkBody body, void* context);
