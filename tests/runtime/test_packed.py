@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 import thixo as tx
+from thixo import _core
+from thixo.pytree import tree_leaves
 
 F = tx.nn.functional
 
@@ -110,3 +112,67 @@ def test_arrays_in_graphs_are_taken_as_they_are_when_they_come(executor):
         np.testing.assert_allclose(made.numpy(), wanted, rtol=1e-4, atol=1e-4)
         assert other.numpy().tolist() == first.tolist()
         array *= 3
+
+
+def conv_net():
+    x = tx.static.placeholder((4, 8, 20, 20), tx.float32, "x")
+    y = F.relu(F.conv2d(x, tx.static.constant(weights(32, 8, 3, 3)), padding=1))
+    y = F.max_pool2d(F.conv2d(y, tx.static.constant(weights(64, 32, 3, 3)), stride=2), 2)
+    return x, y.flatten(1) @ tx.static.constant(weights(64 * 16, 40))
+
+
+def conv_step():
+    x = tx.static.placeholder((4, 8, 20, 20), tx.float32, "x")
+    w = tx.static.variable(weights(32, 8, 3, 3), "w")
+    v = tx.static.variable(weights(32, 32, 5, 5), "v")
+    loss = F.conv2d(F.relu(F.conv2d(x, w, padding=1)), v, stride=2).square().mean()
+    return x, [loss, *tx.static.gradients(loss, [w, v])]
+
+
+def perceptron_step():
+    x = tx.static.placeholder((128, 300), tx.float32, "x")
+    w = tx.static.variable(weights(300, 200) / 20, "w")
+    v = tx.static.variable(weights(200, 50) / 20, "v")
+    loss = (tx.tanh(x @ w) @ v).square().mean()
+    return x, [loss, tx.optim.Adam([w, v], 1e-3).minimize(loss)]
+
+
+def attention():
+    x = tx.static.placeholder((2, 4, 70, 32), tx.float32, "x")
+    w = tx.static.constant(weights(32, 32))
+    y = F.scaled_dot_product_attention(x @ w, x, x, is_causal=True)
+    return x, [y, tx.static.gradients(y.sum(), [x])]
+
+
+def loop():
+    x = tx.static.placeholder((6, 32, 64), tx.float32, "x")
+    w = tx.static.constant(weights(64, 200) / 8)
+    v = tx.static.constant(weights(200, 64) / 8)
+
+    def turn(state, row):
+        return tx.tanh((state + row) @ w) @ v, None
+
+    return x, tx.static.scan(turn, tx.zeros(32, 64), x)[0]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("model", [conv_net, conv_step, perceptron_step, attention, loop])
+def test_memory_is_what_was_said_before_the_run(model, threads):
+    before = tx.get_num_threads()
+    tx.set_num_threads(threads)
+    try:
+        with tx.static.Graph() as g:
+            x, fetches = model()
+        session = tx.static.Session(g, poisoned=True)
+        feed = {x: weights(*x.shape)}
+        plan = session.plan(fetches, feed)
+        (program,) = session._program(tree_leaves(fetches)).executor([tx.tensor(feed[x])]).programs
+        assert program.memory == plan.needs
+        _core.reset_scratch_peak()
+        session.run(fetches, feed)
+        assert program.memory["prepared"] == plan.needs["prepared"]  # now they are there
+        assert 0 <= plan.needs["arena"] - program.high_water <= 64
+        assert _core.scratch_peak() <= plan.needs["scratch"]
+        assert f"{plan.needs['prepared']:,} of prepared weights" in str(plan)
+    finally:
+        tx.set_num_threads(before)

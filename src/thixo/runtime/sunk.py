@@ -20,7 +20,7 @@ from thixo.runtime.batch import Batch
 from thixo.runtime.group_kernels import Kernels
 from thixo.runtime.program import Binding, Context
 from thixo.schedule import schedule
-from thixo.schedule.plan import Schedule
+from thixo.schedule.plan import Plan, Schedule
 
 KEPT = 16  # programs of one graph, those that were used last
 KEPT_INNER = 16  # sets of inner values that were asked for
@@ -85,6 +85,21 @@ class Sunk(Executor):
         with room(self._room):
             return self._make(self._checked(inputs))
 
+    def plan(self, inputs: Sequence[Any]) -> Plan:
+        """The plan of a call with inputs like these, with what the program needs besides; nothing runs yet.
+
+        >>> from thixo.graph import parse
+        >>> graph = parse("graph f(x: f32[n]) {\\n  y: f32[n] = neg(x)\\n  return y\\n}")
+        >>> Sunk(graph).plan([tx.ones(2)]).needs
+        {'arena': 0, 'prepared': 0, 'scratch': 0}
+        """
+        with room(self._room):
+            given = self._checked(inputs)
+            program = self._kept(given)
+        found = copy((self._schedule or schedule(self.graph)).bind(self._sizes(given)))
+        found.needs = program.memory
+        return found
+
     def inner(self, values: Sequence[Value | str], inputs: Sequence[Any]) -> list[Any]:
         """Run it and give inner values too."""
         key = tuple(inner_values(self.graph, values))
@@ -116,14 +131,31 @@ class Sunk(Executor):
         checker._bind_inputs(dict(zip(self.graph.inputs, given, strict=True)))
         return given
 
+    def _sizes(self, given: Sequence[Any]) -> dict[str, int]:
+        """The graph's sizes by name, of inputs that were checked."""
+        checker = Interpreter(self.graph, "eager")
+        checker._bind_inputs(dict(zip(self.graph.inputs, given, strict=True)))
+        return dict(checker.sizes)
+
+    def _kept(self, given: Sequence[Any]) -> Any:
+        """The program for these inputs, made now if there is none."""
+        for program in self._programs:
+            if program.fits(given):
+                return program
+        return self._new(given)
+
+    def _new(self, given: Sequence[Any]) -> Any:
+        program = self._make(given)
+        self._programs = [program, *self._programs[: KEPT - 1]]
+        return program
+
     def _first(self, inputs: Sequence[Any]) -> list[Any]:
         given = self._checked(inputs)
         for program in self._programs:  # they may have been arrays
             results = program.run(given)
             if results is not None:
                 return results
-        program = self._make(given)
-        self._programs = [program, *self._programs[: KEPT - 1]]
+        program = self._new(given)
         results = program.run(given)
         assert results is not None
         return results

@@ -285,6 +285,7 @@ class Plan:
         self.bytes: dict[Value, int] = {}  # of what has memory of its own and a known size
         self.offset: dict[Value, int] = {}  # of what has memory in the arena, results in place too
         self.regions: dict[Node, Region] = {}
+        self.needs: dict[str, int] | None = None  # of a program that was made of it, in bytes
         self._bytes: dict[int, int] = {}
         self._place()
 

@@ -44,6 +44,11 @@ def plan_text(plan: Plan) -> str:
         f"arena {plan.arena:,} bytes, peak of living values {plan.peak:,}; "
         f"inputs and constants {given:,}, results {outside:,}"
     )
+    if plan.needs is not None:
+        lines.append(
+            "its program needs {arena:,} bytes of arena, {prepared:,} of prepared weights, "
+            "{scratch:,} of scratch memory".format(**plan.needs)
+        )
     for section in plan.sections:
         lines.append(
             f"{section.begin} to {section.last} run side by side, in {len(section.ends)} lanes"

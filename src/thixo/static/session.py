@@ -24,6 +24,7 @@ from thixo.progress import task
 from thixo.pytree import tree_flatten, tree_unflatten
 from thixo.runtime.executor import EXECUTORS, Executor, executor
 from thixo.runtime.kept import optimized
+from thixo.runtime.sunk import Sunk
 from thixo.static.graph import Graph, Operation, need_own
 from thixo.static.prune import prune
 from thixo.symbolic import Dim
@@ -135,6 +136,33 @@ class Session:
         """
         return self._program(tree_flatten(fetches)[0]).optimized()
 
+    def plan(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """What a run of these fetches with such feeds will do and need, before it runs; print it to see a table.
+
+        Besides order, bytes and arena it has what the program needs with the present number of threads: weights that are prepared
+        for kernels, and scratch memory.
+
+        >>> with tx.static.Graph("f") as g:
+        ...     x = tx.static.placeholder((2, 3), tx.float32, "x")
+        ...     y = x.exp().sum()
+        >>> print(tx.static.Session(g).plan(y, {x: tx.ones(2, 3)}))
+        plan of graph f
+           node       group  bytes  offset  living
+        0  exp = exp            24       0      64
+        1  sum = sum             4  result      64
+        arena 64 bytes, peak of living values 64; inputs and constants 24, results 4
+        its program needs 64 bytes of arena, 0 of prepared weights, 0 of scratch memory
+        """
+        program = self._program(tree_flatten(fetches)[0])
+        values = program.feed(feed_dict or {})
+        with untraced():
+            run = program.executor(values)
+            if not isinstance(run, Sunk):
+                raise ArgumentError(
+                    f"Session.plan: executor {self.executor} makes no program; sunk and ready do"
+                )
+            return run.plan([*values, *program.state])
+
     def load(self, variable: Any, value: Any) -> None:
         """Give a variable a value from outside.
 
@@ -223,13 +251,17 @@ class Program:
 
     def __call__(self, values: list[Any]) -> list[Any]:
         """The fetched values; variables are written at the end."""
-        run = self._by_types.get(tuple([(t.dtype, t.shape) for t in values]))
-        if run is None:
-            run = self._chosen(values)
+        run = self.executor(values)
         with self.lock:
             found = run([*values, *self.state])
             self._store(found)
         return found
+
+    def executor(self, values: list[Any]) -> Executor:
+        """What runs tensors of these types."""
+        return self._by_types.get(
+            tuple([(t.dtype, t.shape) for t in values])
+        ) or self._chosen(values)
 
     def arranged(self, found: list[Any]) -> list[Any]:
         """One result for each fetch, None for operations."""

@@ -4,6 +4,7 @@
 
 #include "../core/allocator.h"
 #include "../core/promotion.h"
+#include "../core/scratch.h"
 #include "../core/thread_pool.h"
 #include "node_object.h"
 #include "../core/shipped.h"
@@ -294,6 +295,11 @@ PyObject* backward_scalar(PyObject*, PyObject* root) {
 
 // ---- memory and threads
 
+PyObject* scratch_peak_of_all(PyObject*, PyObject*) { return PyLong_FromSize_t(scratch_peak()); }
+PyObject* forget_scratch_peak(PyObject*, PyObject*) {
+  reset_scratch_peak();
+  Py_RETURN_NONE;
+}
 PyObject* memory_stats(PyObject*, PyObject*) {
   AllocatorStats s = allocator_stats();
   return Py_BuildValue("{s:L,s:L,s:L}", "in_use", (long long)s.in_use, "peak", (long long)s.peak, "kept", (long long)s.kept);
@@ -363,6 +369,8 @@ PyMethodDef functions[] = {
     {"load_function", load_function, METH_O, nullptr},
     {"to_dlpack", to_dlpack, METH_VARARGS, "to_dlpack(tensor, versioned) -> capsule"},
     {"from_dlpack", from_dlpack, METH_O, "from_dlpack(capsule) -> tensor"},
+    {"scratch_peak", scratch_peak_of_all, METH_NOARGS, "The most scratch memory that threads had in use, each counted by itself."},
+    {"reset_scratch_peak", forget_scratch_peak, METH_NOARGS, nullptr},
     {"memory_stats", memory_stats, METH_NOARGS, "Bytes in use, at the peak, and kept for reuse."},
     {"memory_trim", memory_trim, METH_NOARGS, "Give kept memory back to the system."},
     {"memory_reset_peak", memory_reset_peak, METH_NOARGS, nullptr},

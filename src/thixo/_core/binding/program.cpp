@@ -208,6 +208,20 @@ PyObject* program_call(PyObject* object, PyObject* const* args, size_t nargsf, P
   });
 }
 
+// fits(inputs): whether it was made for tensors like these
+PyObject* program_fits(PyObject* object, PyObject* inputs) {
+  return guarded([&]() -> PyObject* {
+    Object kept = Object::own(PySequence_Tuple(inputs));
+    const Program& p = *reinterpret_cast<ProgramObject*>(object)->program;
+    bool found = size_t(PyTuple_GET_SIZE(kept.get())) == p.inputs.size();
+    for (size_t i = 0; found && i < p.inputs.size(); ++i) {
+      PyObject* one = PyTuple_GET_ITEM(kept.get(), Py_ssize_t(i));
+      found = is_tensor(one) && fits(p.inputs[i], *tensor_of(one));
+    }
+    return PyBool_FromLong(found);
+  });
+}
+
 // run(inputs): a sequence, or None in place of results where it was made for others or runs already
 PyObject* try_run(PyObject* object, PyObject* inputs) {
   return guarded([&]() -> PyObject* {
@@ -326,6 +340,7 @@ PyMethodDef program_methods[] = {
     {"flow", set_flow, METH_O, nullptr},
     {"sections", set_sections, METH_O, nullptr},
     {"stacked", take_stacked, METH_VARARGS, nullptr},
+    {"fits", program_fits, METH_O, "fits(inputs): whether it was made for tensors like these."},
     {"run", try_run, METH_O, "run(inputs): the results; None if it was made for other inputs or runs already."},
     {}};
 

@@ -11,12 +11,25 @@ std::atomic<uint32_t> profiling{0};
 
 namespace {
 
+// Nothing that was written down is moved when more comes.
+constexpr size_t kPageEvents = 256;
+struct Page {
+  size_t count = 0;
+  ProfilerEvent events[kPageEvents];
+};
+
 // The events of one thread. It outlives its thread, so that what a thread did is not lost with it.
 struct Buffer {
   std::mutex lock;  // its own thread writes, the one that stops the profiler reads
   uint64_t session = 0;
   uint32_t thread = 0;
-  std::vector<ProfilerEvent> events;
+  std::vector<std::unique_ptr<Page>> pages;
+
+  void add(ProfilerEvent&& event) {
+    if (pages.empty() || pages.back()->count == kPageEvents) pages.push_back(std::make_unique<Page>());
+    Page& page = *pages.back();
+    page.events[page.count++] = std::move(event);
+  }
 };
 
 struct State {
@@ -73,51 +86,44 @@ std::vector<ProfilerEvent> stop_profiler() {
   std::vector<ProfilerEvent> events;
   for (auto& buffer : all.buffers) {
     std::lock_guard writing(buffer->lock);
-    for (auto& event : buffer->events) events.push_back(std::move(event));
-    buffer->events.clear();
+    for (auto& page : buffer->pages)
+      for (size_t i = 0; i < page->count; ++i) events.push_back(std::move(page->events[i]));
+    buffer->pages.clear();
     buffer->session = 0;  // what ends from now on is not this profiler's
   }
   all.buffers.clear();
   return events;
 }
 
-struct ProfilerScope::Open {
-  ProfilerEvent event;
-  uint64_t session;
-  bool measures_memory;
-};
-
 void ProfilerScope::begin(std::string name, EventKind kind, std::vector<std::vector<int64_t>> shapes) {
   uint32_t flags = profiling;
   if (!flags) return;
-  open_ = new Open{};
-  open_->session = current_session;
-  open_->measures_memory = flags & kProfilerMemory;
-  ProfilerEvent& event = open_->event;
+  ProfilerEvent& event = *new (&event_) ProfilerEvent;
+  is_open_ = true;
+  session_ = current_session;
+  measures_memory_ = flags & kProfilerMemory;
   event.name = std::move(name);
   event.kind = kind;
   event.shapes = std::move(shapes);
   event.in_backward = backward_depth > 0 || kind == EventKind::Backward;
   if (kind == EventKind::Backward) ++backward_depth;
-  if (open_->measures_memory) event.bytes = -allocator_stats().in_use;
+  if (measures_memory_) event.bytes = -allocator_stats().in_use;
   event.start = now();
 }
 
 void ProfilerScope::close() noexcept {
-  std::unique_ptr<Open> open(open_);
-  open_ = nullptr;
-  ProfilerEvent& event = open->event;
-  event.end = now();
-  if (event.kind == EventKind::Backward) --backward_depth;
-  if (open->measures_memory) event.bytes += allocator_stats().in_use;
+  event_.end = now();
+  if (event_.kind == EventKind::Backward) --backward_depth;
+  if (measures_memory_) event_.bytes += allocator_stats().in_use;
   try {
-    Buffer& buffer = buffer_of(open->session);
+    Buffer& buffer = buffer_of(session_);
     std::lock_guard writing(buffer.lock);
-    if (buffer.session != open->session) return;
-    event.thread = buffer.thread;
-    buffer.events.push_back(std::move(event));
+    event_.thread = buffer.thread;
+    if (buffer.session == session_) buffer.add(std::move(event_));
   } catch (...) {  // no memory left for an event: the program goes on without it
   }
+  event_.~ProfilerEvent();
+  is_open_ = false;
 }
 
 }  // namespace thixo

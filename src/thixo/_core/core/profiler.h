@@ -33,18 +33,23 @@ std::vector<ProfilerEvent> stop_profiler();
 // From begin to its end it is one event; without begin it is nothing.
 class ProfilerScope {
  public:
-  ProfilerScope() = default;
+  ProfilerScope() {}
   ProfilerScope(const ProfilerScope&) = delete;
   ProfilerScope& operator=(const ProfilerScope&) = delete;
   ~ProfilerScope() {
-    if (open_) close();
+    if (is_open_) close();
   }
   void begin(std::string name, EventKind kind, std::vector<std::vector<int64_t>> shapes = {});
 
  private:
-  struct Open;
   void close() noexcept;
-  Open* open_ = nullptr;
+  // Events of short steps follow each other closely: what lies between two of them shows in a trace as time in which
+  // nothing runs. So there is nothing to allocate.
+  union {
+    ProfilerEvent event_;  // from begin on
+  };
+  uint64_t session_;
+  bool measures_memory_, is_open_ = false;
 };
 
 }  // namespace thixo

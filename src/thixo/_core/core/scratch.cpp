@@ -1,6 +1,7 @@
 #include "scratch.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "allocator.h"
 
@@ -15,10 +16,25 @@ namespace {
 constexpr size_t kReserved = size_t{96} << 20;  // of addresses; pages come when they are touched
 constexpr size_t kHugePage = size_t{2} << 20;
 
+// What was in use at most, over all threads, and which reset that counts from.
+std::atomic<size_t> total_peak{0};
+std::atomic<uint32_t> resets{0};
+
 struct Stack {
   char *mapped = nullptr, *base = nullptr, *top = nullptr, *end = nullptr;
   size_t blocks = 0;  // that are out
   bool tried = false;
+  size_t most = 0;  // in use at a time, since this reset
+  uint32_t reset = 0;
+
+  void count(size_t used) {
+    const uint32_t now = resets.load(std::memory_order_relaxed);
+    if (reset != now) most = 0;
+    reset = now;
+    if (used <= most) return;
+    total_peak.fetch_add(used - most, std::memory_order_relaxed);
+    most = used;
+  }
 
   void reserve() {
     tried = true;
@@ -45,6 +61,13 @@ thread_local Stack stack;
 size_t rounded(size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 }  // namespace
+
+size_t scratch_peak() { return total_peak.load(std::memory_order_relaxed); }
+
+void reset_scratch_peak() {
+  resets.fetch_add(1, std::memory_order_relaxed);
+  total_peak.store(0, std::memory_order_relaxed);
+}
 
 size_t scratch_pages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
 
@@ -77,6 +100,8 @@ void* take_scratch(size_t bytes) {
   if (size < bytes || size > static_cast<size_t>(s.end - s.top)) return allocate(bytes);
   char* block = s.top;
   s.top += size;
+  const auto used = static_cast<size_t>(s.top - s.base);
+  if (used > s.most || s.reset != resets.load(std::memory_order_relaxed)) [[unlikely]] s.count(used);
   ++s.blocks;
   return block;
 }

@@ -10,6 +10,9 @@ namespace thixo {
 // 64-byte aligned; given back by the same thread, in any order. Null in a rehearsal.
 void* take_scratch(size_t bytes);
 void give_scratch(void* block, size_t bytes) noexcept;
+// The most that each thread had in use at a time since the last reset, added up; loops that run now are not asked to wait.
+size_t scratch_peak();
+void reset_scratch_peak();
 // What the stack of a thread holds of which so many bytes were in use: whole pages.
 size_t scratch_pages(size_t bytes);
 
