@@ -144,13 +144,14 @@ class Session:
 
         >>> with tx.static.Graph("f") as g:
         ...     x = tx.static.placeholder((2, 3), tx.float32, "x")
-        ...     y = x.exp().sum()
+        ...     y = x.exp() @ x.t()
         >>> print(tx.static.Session(g).plan(y, {x: tx.ones(2, 3)}))
         plan of graph f
-           node       group  bytes  offset  living
-        0  exp = exp            24       0      64
-        1  sum = sum             4  result      64
-        arena 64 bytes, peak of living values 64; inputs and constants 24, results 4
+           node                   group  bytes     offset  living
+        0  exp = exp                        24          0      64
+        1  transpose = transpose                view of x      64
+        2  matmul = matmul                  16     result      64
+        arena 64 bytes, peak of living values 64; inputs and constants 24, results 16
         its program needs 64 bytes of arena, 0 of prepared weights, 0 of scratch memory
         """
         program = self._program(tree_flatten(fetches)[0])
@@ -259,9 +260,9 @@ class Program:
 
     def executor(self, values: list[Any]) -> Executor:
         """What runs tensors of these types."""
-        return self._by_types.get(
-            tuple([(t.dtype, t.shape) for t in values])
-        ) or self._chosen(values)
+        return self._by_types.get(tuple([(t.dtype, t.shape) for t in values])) or self._chosen(
+            values
+        )
 
     def arranged(self, found: list[Any]) -> list[Any]:
         """One result for each fetch, None for operations."""
