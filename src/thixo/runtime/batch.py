@@ -34,6 +34,8 @@ class Batch:
     def __init__(self) -> None:
         self._names: set[str] = set()
         self._jobs: list[tuple[str, Callable[[], Any]]] = []  # the next one is the last
+        self._wake = threading.Condition()
+        self._open = True  # more may come: threads wait for it
         self._keep: dict[str, Callable[[Any], None]] = {}
         self._made: dict[str, Any] = {}
         self._threads: list[threading.Thread] = []
@@ -47,8 +49,7 @@ class Batch:
     def __exit__(self, *error: object) -> None:
         _of_thread.batch = self._outer
         self._jobs.clear()
-        for thread in self._threads:
-            thread.join()
+        self._join()
 
     def add(self, name: str, job: Callable[[], Any], keep: Callable[[Any], None]) -> None:
         """A job, unless there is one of this name; `keep` gets its result in the thread that finishes the batch."""
@@ -56,9 +57,11 @@ class Batch:
             return
         self._names.add(name)
         self._keep[name] = keep
-        self._jobs.append((name, job))
+        with self._wake:
+            self._jobs.append((name, job))
+            self._wake.notify()
         if len(self._threads) < get_num_threads() - 1:  # the caller is one more
-            self._threads.append(threading.Thread(target=self._work, daemon=True))
+            self._threads.append(threading.Thread(target=self._wait_and_work, daemon=True))
             self._threads[-1].start()
 
     def finish(self) -> bool:
@@ -66,9 +69,7 @@ class Batch:
         if not self._names:
             return False
         self._work()
-        for thread in self._threads:
-            thread.join()
-        self._threads.clear()
+        self._join()
         if self._error is not None:
             raise self._error
         for name, made in self._made.items():
@@ -76,6 +77,22 @@ class Batch:
         self._names.clear()
         self._made.clear()
         return True
+
+    def _join(self) -> None:
+        with self._wake:
+            self._open = False
+            self._wake.notify_all()
+        for thread in self._threads:
+            thread.join()
+        self._threads.clear()
+        self._open = True
+
+    def _wait_and_work(self) -> None:
+        while self._error is None and (self._open or self._jobs):
+            self._work()
+            with self._wake:
+                if self._error is None and self._open and not self._jobs:
+                    self._wake.wait()
 
     def _work(self) -> None:
         while self._error is None:

@@ -33,6 +33,10 @@ def float_bits(value: float, type: str) -> str:
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
 
 
+# Instructions that give the same whenever they are given the same: written once in a block.
+_PURE = frozenset(("add", "sub", "mul", "udiv", "icmp", "select", "getelementptr", "trunc", "insertelement", "shufflevector"))  # fmt: skip
+
+
 class Function:
     """One function under construction."""
 
@@ -48,6 +52,7 @@ class Function:
         self._count = 0
         self._stack: list[str] = []
         self._lines: list[str] = []
+        self._known: dict[str, str] = {}  # of the block that is written now
 
     # ---- lines
 
@@ -57,8 +62,13 @@ class Function:
 
     def op(self, text: str) -> str:
         """An instruction; its result."""
+        known = self._known.get(text)
+        if known is not None:
+            return known
         self._count += 1
         name = f"%v{self._count}"
+        if text.split(" ", 1)[0] in _PURE:
+            self._known[text] = name
         self._lines.append(f"  {name} = {text}")
         return name
 
@@ -69,6 +79,7 @@ class Function:
 
     def place(self, label: str) -> None:
         """The block of this name starts here."""
+        self._known.clear()
         self._lines.append(f"{label}:")
 
     def jump(self, label: str) -> None:

@@ -45,17 +45,17 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
     f = Function(name, PARAMETERS, attributes=target.attributes)
     plan = prepare(kernel)
     count, groups = lanes_of(plan, target), groups_of(plan)
-    block = count * groups
+    block, places = count * groups, Places(plan, f)
     vectors, single = Lanes(f, count, target), Lanes(f, 1, target)
     rows, blocks = "%rows", blocks_of(plan, count, groups)
     if blocks > 1:
         masks = target.masks and count > 1
-        forms = [(Block(plan, f, vectors, groups, block), blocks, block)]
+        forms = [(Block(places, vectors, groups, block), blocks, block)]
         if masks and groups > FEW:  # the rest is one more block, unless it is small
-            forms.append((Block(plan, f, vectors, groups, block, True), 1, FEW * count + 1))
-        forms.append((Block(plan, f, vectors, 1, block, masks), groups, 1 if masks else count))
+            forms.append((Block(places, vectors, groups, block, True), 1, FEW * count + 1))
+        forms.append((Block(places, vectors, 1, block, masks), groups, 1 if masks else count))
         if not masks and count > 1:
-            forms.append((Block(plan, f, single, 1, block), count - 1, 1))
+            forms.append((Block(places, single, 1, block), count - 1, 1))
         fits = few_enough(f, LEAF)
         with f.when(fits):
             SideBySide(f, plan, blocks, forms).write(LEAF)
@@ -64,19 +64,33 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
     if blocks <= 1:
         whole = f.mul(f.div(rows, block), block)
         with f.loop(0, whole, block) as row:
-            Block(plan, f, vectors, groups, block).write(row)
+            Block(places, vectors, groups, block).write(row)
     if target.masks and count > 1:
         with f.loop(whole, rows, count) as row:
-            Block(plan, f, vectors, 1, block, True).write(row)
+            Block(places, vectors, 1, block, True).write(row)
     else:
         if count > 1:
             full = f.mul(f.div(rows, count), count)
             with f.loop(whole, full, count) as row:
-                Block(plan, f, vectors, 1, block).write(row)
+                Block(places, vectors, 1, block).write(row)
             whole = full
         with f.loop(whole, rows) as row:
-            Block(plan, f, single, 1, block).write(row)
+            Block(places, single, 1, block).write(row)
     return module([f])
+
+
+class Places:
+    """Where the operands are and how far apart their elements: read once, where a function begins."""
+
+    def __init__(self, plan: Stages, f: Function) -> None:
+        self.plan, self.f = plan, f
+        self.bases, self.strides = [], []
+        for i in range(len(plan.kernel.operands)):
+            self.bases.append(f.load("ptr", f.at("%pointers", 8 * i), 8))
+            self.strides.append(
+                [f.load("i64", f.at("%strides", 8 * (3 * i + d)), 8) for d in range(3)]
+            )
+        self.total = f.mul("%segments", "%columns")
 
 
 class Block:
@@ -84,14 +98,15 @@ class Block:
 
     def __init__(
         self,
-        plan: Stages,
-        f: Function,
+        places: Places,
         lanes: Lanes,
         groups: int,
         width: int,
         masked: bool = False,  # it may have more lanes than rows are left
     ) -> None:
-        self.plan, self.kernel, self.f, self.lanes = plan, plan.kernel, f, lanes
+        self.plan, self.kernel = places.plan, places.plan.kernel
+        self.f, self.lanes = places.f, lanes
+        self.bases, self.strides, self.total = places.bases, places.strides, places.total
         self.groups, self.width, self.masked = groups, width, masked
         self.left: str | None = None
         self.values: dict[int, list[str]] = {}  # uniform ones: a vector for each group
@@ -107,20 +122,15 @@ class Block:
         """The block begins with this row."""
         f = self.f
         self.left = f.sub("%rows", row) if self.masked else None
-        self.rows, self.strides = [], []
-        for i, operand in enumerate(self.kernel.operands):
-            base = f.load("ptr", f.at("%pointers", 8 * i), 8)
-            self.strides.append(
-                [f.load("i64", f.at("%strides", 8 * (3 * i + d)), 8) for d in range(3)]
-            )
+        self.rows = []
+        for base, operand in zip(self.bases, self.kernel.operands, strict=True):
             moves = operand.view in ("full", "row")
             self.rows.append(f.at(base, f.mul(row, operand.bytes)) if moves else base)
-        self.total = f.mul("%segments", "%columns")
-        room = f.mul(f.add(self.total, PAD), 8 * self.width)
         slots = [v for v in self.plan.kept if v not in self.plan.places]
-        self.slots = {
-            v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)
-        }
+        self.slots = {}
+        for n, v in enumerate(slots):
+            room = f.mul(f.add(self.total, PAD), 8 * self.width * n)
+            self.slots[v] = f.at("%scratch", room) if n else "%scratch"
         self.define(self.plan.before)
 
     def turn_to(self, segment: str) -> None:

@@ -215,7 +215,7 @@ class Accumulator:
             made.append(values[0])
         return made
 
-    def digit(self, level: str, group: int) -> str:
+    def digit(self, level: str, group: int | str) -> str:
         """Where the sum of 2^level leaves is kept."""
         f = self.lanes.f
         at = f.add(f.mul(level, len(self.parts)), group) if len(self.parts) > 1 else level
@@ -255,7 +255,7 @@ class Tree:
         f = self.f
         rest, level = f.variable("i64", count, align=8), f.variable("i64", "0", align=8)
         carried = [[f.variable(a.register, v) for v in a.folded()] for a in self.trees]
-        with self._loop(rest, lambda left: f.op(f"trunc i64 {left} to i1")):
+        with self.while_left(rest, lambda left: f.op(f"trunc i64 {left} to i1")):
             at = f.load("i64", level)
             for one, places in zip(self.trees, carried, strict=True):
                 for group, place in enumerate(places):
@@ -271,7 +271,7 @@ class Tree:
             for group, place in enumerate(places):
                 f.store(one.register, f.load(one.register, place), one.digit(at, group))
 
-    def _loop(self, rest: str, condition: Any) -> Any:
+    def while_left(self, rest: str, condition: Any) -> Any:
         """While the condition holds of what is left of the count; each turn drops its last bit."""
         import contextlib
 
@@ -308,7 +308,7 @@ class Tree:
                 f.variable("i64", f.sub(begun, 1), align=8),
                 f.variable("i64", "0", align=8),
             )
-            with self._loop(rest, lambda left: f.compare("ne", left, 0)):
+            with self.while_left(rest, lambda left: f.compare("ne", left, 0)):
                 at = f.load("i64", level)
                 with f.when(f.op(f"trunc i64 {f.load('i64', rest)} to i1")):
                     for i, places in totals.items():

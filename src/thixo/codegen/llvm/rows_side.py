@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from thixo.codegen.instructions import BYTES
 from thixo.codegen.llvm.emit import Function
-from thixo.codegen.llvm.rows_reduce import Accumulator, Tree
+from thixo.codegen.llvm.rows_reduce import Accumulator, Tree, combine
 from thixo.codegen.llvm.rows_stages import Stages
 
 if TYPE_CHECKING:
@@ -75,22 +75,25 @@ class SideBySide:
         f = self.f
         with f.loop(0, "%rows", self.stretch) as start:
             self.count(start, f.min(f.sub("%rows", start), self.stretch))
-            for kind in self.each():
-                for one in kind.sums:
-                    one.reset()
-                    one.save()
+            for kind in self.each(enter=False):
+                for group in self.groups(kind):
+                    for one in kind.sums:
+                        f.store(one.register, one.start, f.at(one.saved, group, one.register))
             f.store("i64", "0", self.leaf)
             wide = f.compare("sge", self.kinds[0].number, WIDE)
             step = f.choose(wide, "i64", VISIT, leaf)
             with f.loop(0, "%segments") as segment, f.loop(0, "%columns", leaf) as place:
                 stop = f.min(f.add(place, leaf), "%columns")
                 with f.loop(place, stop, step) as first:
-                    self.visit(segment, first, f.min(f.add(first, step), stop), place, stop)
+                    self.visit(segment, first, f.min(f.add(first, step), stop), stop)
                 f.store("i64", f.add(f.load("i64", self.leaf), 1), self.leaf)
             for kind in self.each():
-                self.restore(kind)
-                for at, values in kind.tree.finish().items():
-                    kind.block.values[self.walk.reduces[at]] = values
+                self.finish(kind)
+                for r, one in zip(self.walk.reduces, kind.sums, strict=True):
+                    kind.block.values[r] = [
+                        f.load(one.register, f.at(one.saved, g, one.register))
+                        for g in range(kind.block.groups)
+                    ]
                 kind.block.define(self.walk.uniform)
 
     def count(self, start: str, rows: str) -> None:
@@ -103,28 +106,73 @@ class SideBySide:
             start = f.add(start, taken)
             rows = f.intrinsic("smax", "i64", f.sub(rows, taken), "0")
 
-    def each(self) -> Iterator[Kind]:
+    def each(self, enter: bool = True) -> Iterator[Kind]:
         """Every block of the stretch; what is written between two of them is its code."""
         f = self.f
         for kind in self.kinds:
             with f.loop(0, kind.number) as index:
-                row = f.add(kind.first, f.mul(index, kind.rows))
                 for one in kind.sums:
                     one.turn_to(index)
-                kind.block.enter(row)
+                if enter:
+                    kind.block.enter(f.add(kind.first, f.mul(index, kind.rows)))
                 yield kind
 
-    def restore(self, kind: Kind) -> None:
-        """What the block had accumulated when it was left."""
-        for one in kind.sums:
-            one.restore()
-        if kind.tree.trees:
-            self.f.store("i64", self.f.load("i64", self.leaf), kind.tree.begun)
+    def push(self, kind: Kind) -> None:
+        """Put the leaf that a block saved into its counter, and begin the next.
 
-    def visit(self, segment: str, first: str, last: str, start: str, stop: str) -> None:
-        """Some places of every block; they are of the leaf from `start` to `stop`."""
+        Vectors lie in memory here, and a loop goes over them: in registers this would be most of the kernel's code.
+        """
         f = self.f
-        begins, ends = f.compare("eq", first, start), f.compare("eq", last, stop)
+        counter = f.load("i64", self.leaf)
+        rest, level = f.variable("i64", counter, align=8), f.variable("i64", "0", align=8)
+        with kind.tree.while_left(rest, lambda left: f.op(f"trunc i64 {left} to i1")):
+            at = f.load("i64", level)
+            self.add_digits(kind, at)
+            f.store("i64", f.add(at, 1), level)
+        at = f.load("i64", level)
+        for group in self.groups(kind):
+            for one in kind.tree.trees:
+                saved = f.at(one.saved, group, one.register)
+                f.store(one.register, f.load(one.register, saved), one.digit(at, group))
+                f.store(one.register, one.start, saved)
+
+    def finish(self, kind: Kind) -> None:
+        """Add all digits of a block's counter to what it saved last."""
+        f = self.f
+        if not kind.tree.trees:
+            return
+        begun = f.load("i64", self.leaf)
+        with f.when(f.compare("sgt", begun, 1)):
+            rest = f.variable("i64", f.sub(begun, 1), align=8)
+            level = f.variable("i64", "0", align=8)
+            with kind.tree.while_left(rest, lambda left: f.compare("ne", left, 0)):
+                at = f.load("i64", level)
+                with f.when(f.op(f"trunc i64 {f.load('i64', rest)} to i1")):
+                    self.add_digits(kind, at)
+                f.store("i64", f.add(at, 1), level)
+
+    def groups(self, kind: Kind) -> Iterator[str]:
+        """Every vector of rows of a block, by a loop."""
+        if kind.block.groups == 1:
+            yield "0"
+            return
+        with self.f.loop(0, kind.block.groups) as group:
+            yield group
+
+    def add_digits(self, kind: Kind, level: str) -> None:
+        """Those of a level, to what the block saved."""
+        f = self.f
+        for group in self.groups(kind):
+            for one in kind.tree.trees:
+                saved = f.at(one.saved, group, one.register)
+                digit = f.load(one.register, one.digit(level, group))
+                total = f.load(one.register, saved)
+                f.store(one.register, combine(one.lanes, "add", one.type, digit, total), saved)
+
+    def visit(self, segment: str, first: str, last: str, stop: str) -> None:
+        """Some places of every block; they are of the leaf that ends with `stop`."""
+        f = self.f
+        ends = f.compare("eq", last, stop)
         over = f.compare("eq", stop, "%columns")
         # The very last leaf waits outside of the tree for the end.
         whole = f.op(f"and i1 {over}, {f.compare('eq', f.add(segment, 1), '%segments')}")
@@ -132,17 +180,14 @@ class SideBySide:
         for kind in self.each():
             for one in kind.sums:
                 one.restore()
-            with f.when(begins):
-                for one in kind.tree.trees:
-                    one.reset()
             kind.block.turn_to(segment)
             with f.loop(first, last) as i:
                 kind.block.body(self.walk, kind.sums, i, fetches=False)
-            if kind.tree.trees:
-                with f.when(pushes):
-                    kind.tree.push(f.load("i64", self.leaf))
             for one in kind.sums:
                 one.save()
+            if kind.tree.trees:
+                with f.when(pushes):
+                    self.push(kind)
 
 
 def few_enough(f: Function, leaf: int) -> str:
