@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from thixo.capture.rules import rule_kernel
 from thixo.codegen.builder import NotLowered
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.lower import NUMBER, TENSOR, lower_pointwise
+from thixo.codegen.rowwise_split import split
 from thixo.dtype import BY_SHORT, float32
 from thixo.errors import ThixoError
 from thixo.ops.base import TABLE, gradient_rules
@@ -43,40 +44,46 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
             seen.add(kernel.key)
             yield symbol(kernel), llvm_text(kernel, symbol(kernel), target)
 
-    for kernel in row_kernels():
-        for layout in range(len(rows.LAYOUTS)):
-            name = rows.symbol(kernel, layout)
-            if name in seen:
-                continue
-            seen.add(name)
-            try:
-                yield name, rows.llvm_text(kernel, layout, name, target)
-            except NotLowered:  # not every kernel exists in every layout
-                continue
+    for kernel, layout in row_kernels():
+        name = rows.symbol(kernel, layout)
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            yield name, rows.llvm_text(kernel, layout, name, target)
+        except NotLowered:  # not every kernel exists in every layout
+            continue
 
 
-def row_kernels() -> Iterator[Kernel]:
-    """What row-wise operators ask for when they run on their own samples, forward and backward, in float32."""
+def row_kernels(names: Iterable[str] | None = None) -> Iterator[tuple[Kernel, int]]:
+    """What row-wise operators ask for when they run on their own samples, forward and backward, in float32; in each layout."""
     found: dict[str, Kernel] = {}
     ask = rows.find
 
     def note(*asked: Any) -> None:
         answer = ask(*asked)
         if answer is not None:
-            found.setdefault(answer[-1].key, answer[-1])
+            kernel = next(one for one in answer if isinstance(one, Kernel))
+            found.setdefault(kernel.key, kernel)
 
     setattr(rows, "find", note)  # noqa: B010  the core takes None for an answer and computes on NumPy
     try:
-        for name in sorted(TABLE):
+        for name in sorted(TABLE if names is None else names):
             if hasattr(TABLE[name], "rows"):
                 _run_samples(TABLE[name])
     finally:
         setattr(rows, "find", ask)  # noqa: B010
-    yield from (attention.softmax_kernel(dtype) for dtype in attention.DTYPES)
-    yield from (attention.finish_kernel(dtype) for dtype in attention.DTYPES)
+    whole = [attention.softmax_kernel(dtype) for dtype in attention.DTYPES]
+    whole += [attention.finish_kernel(dtype) for dtype in attention.DTYPES]
     for kernel in found.values():
-        yield kernel
-        yield from (rows.halves(kernel) or ())[:2]
+        whole.append(kernel)
+        halves = split(kernel)
+        if halves is not None:
+            whole.append(halves.partial)
+            yield halves.combine, rows.JOINED
+    for kernel in whole:
+        yield kernel, rows.ALONG
+        yield kernel, rows.ACROSS
 
 
 def _run_samples(declaration: Any) -> None:

@@ -16,7 +16,8 @@ from thixo.runtime import kernels
 from thixo.runtime.batch import Pending
 
 _CODES = {dtype.short: dtype.code for dtype in ALL}
-LAYOUTS = ("along", "across")
+LAYOUTS = ("along", "across", "joined")
+ALONG, ACROSS, JOINED = range(3)  # the last one is for what `halves` gives second
 # As the core has them: the input's type; the same, of floats and complex alone; int64 for integers and bool; bool, but
 # uint8 stays; int64.
 TYPES = ("asked", "same", "float", "sum", "truth", "index")
@@ -76,7 +77,7 @@ def halves(kernel: Kernel) -> tuple[Kernel, Kernel, tuple[int, ...]] | None:
     if made is None:
         return None
     with contextlib.suppress(Pending):  # who needs one needs both: they are made side by side
-        address(made.combine, 0)
+        address(made.combine, JOINED)
     return made.partial, made.combine, made.passed
 
 
@@ -94,7 +95,7 @@ def symbol(kernel: Kernel, layout: int) -> str:
 
 def llvm_text(kernel: Kernel, layout: int, name: str, machine: Any) -> str:
     """The module of this kernel, for a target."""
-    from thixo.codegen.llvm.rows import along
+    from thixo.codegen.llvm.rows import along, joined
     from thixo.codegen.llvm.rows_across import across
 
-    return (along, across)[layout](kernel, name, machine)
+    return (along, across, joined)[layout](kernel, name, machine)

@@ -233,6 +233,8 @@ RowVariant& variant_of(Call& call, const std::string& key, const Outcomes& outco
   return *call.table.variants.back();
 }
 
+constexpr RowLayout kJoined{2};  // lanes along the row too, for the kernels that join blocks (runtime/rows.py)
+
 RowLoop compiled(PyObject* kernel, RowLayout layout) {
   Object number = Object::own(PyLong_FromLong(long(layout)));
   Object found = Object::own(call_python_with(runtime("address").get(), kernel, number.get()));
@@ -277,7 +279,7 @@ const RowSplit* split_of(RowVariant& v, RowLayout layout) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(passed); ++i)
       split.passed[split.passed_count++] = int(PyLong_AsLong(PyTuple_GET_ITEM(passed, i)));
     const RowLoop first = compiled(partial, layout);  // `halves` has asked for the second one
-    if (first) split.combine = compiled(PyTuple_GET_ITEM(halves.get(), 1), RowLayout::Along);
+    if (first) split.combine = compiled(PyTuple_GET_ITEM(halves.get(), 1), kJoined);
     if (split.combine) split.partial = first;
     if (!v.split_tried[at]) v.split[at] = split;
     v.split_tried[at] = true;

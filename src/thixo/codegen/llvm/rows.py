@@ -66,6 +66,13 @@ def along(kernel: Kernel, name: str, target: Target) -> str:
     return module([f])
 
 
+def joined(kernel: Kernel, name: str, target: Target) -> str:
+    """The same for a kernel that joins what blocks of rows gave: there is little to do, so little code does it."""
+    f = Function(name, PARAMETERS, attributes=target.attributes)
+    Joined(kernel, f, target).write()
+    return module([f])
+
+
 class Along:
     """Rows one after the other."""
 
@@ -389,3 +396,22 @@ class Along:
         return f.op(
             f"add {lanes.type(type)} {splat}, {f.lane_numbers(REGISTER[type], lanes.count)}"
         )
+
+
+class Joined(Along):
+    """Rows of a few places that follow each other, in one segment: one vector at a time, and nothing is fetched ahead."""
+
+    def copies(self, walk: Walk) -> int:
+        """One."""
+        return 1
+
+    def enter_segment(self, walk: Walk, segment: str) -> None:
+        """The only one."""
+        self.first, self.places = "0", self.rows
+
+    def address(self, base: str, operand: Operand, moving: str | None, i: str, skip: int) -> str:
+        """Of the place i: no operand stays."""
+        return super().address(base, operand, None, i, skip)
+
+    def fetch_ahead(self, lanes: Lanes, at: int, place: str, skip: int) -> None:
+        """It was written just now."""
