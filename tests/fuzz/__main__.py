@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import statistics
 import sys
 import time
@@ -11,13 +10,13 @@ from typing import Any
 
 from tests.fuzz.differential import Tally, fails
 from tests.fuzz.material import operators
-from tests.fuzz.part import run_part
+from tests.fuzz.part import PART
 from tests.fuzz.shrink import Shrinker, as_test
+from tests.fuzz.workers import run_parts
 from thixo.graph.control import CONTROL
 from thixo.passes import PASSES
 from thixo.runtime.executor import EXECUTORS
 
-PART = 50  # graphs that a worker does at a time
 ENOUGH = 500  # graphs that must have everything among them
 
 
@@ -44,18 +43,11 @@ def main() -> int:
     parser.add_argument("--no-shrink", action="store_true")
     options = parser.parse_args()
     began = time.monotonic()
-    parts = [
-        (start, min(PART, options.start + options.count - start), options)
-        for start in range(options.start, options.start + options.count, PART)
-    ]
+    last = options.start + options.count
+    parts = [(at, min(PART, last - at)) for at in range(options.start, last, PART)]
     total = Tally()
-    if options.workers > 1:
-        with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
-            for tally in pool.imap_unordered(run_part, parts):
-                _take(total, tally, options, began)
-    else:
-        for part in parts:
-            _take(total, run_part(part), options, began)
+    for tally in run_parts(parts, options.workers, options):
+        _take(total, tally, options, began)
     print(file=sys.stderr)
     return report(total, options)
 
@@ -98,10 +90,9 @@ def report(total: Tally, options: Any) -> int:
     if total.failures:
         smallest = min(total.failures, key=lambda f: len(f.graph.nodes))
         graph, inputs = smallest.graph, smallest.inputs
-        if not options.no_shrink:
-            graph, inputs = Shrinker(
-                graph, inputs, lambda g, i: fails(g, i, smallest.way, smallest.number)
-            ).run()
+        wrong = lambda g, i: fails(g, i, smallest.way, smallest.number)  # noqa: E731
+        if not options.no_shrink and wrong(graph, inputs):  # not where the process died
+            graph, inputs = Shrinker(graph, inputs, wrong).run()
         print(f"\nthe smallest of {len(total.failures)}:\n")
         print(as_test(graph, inputs, f"{smallest.way}: {smallest.reason}"))
     wanted = {

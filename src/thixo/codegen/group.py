@@ -36,9 +36,10 @@ from thixo.codegen.kernel import REGISTER, Kernel, Operand
 from thixo.codegen.lower import load_operand
 from thixo.codegen.rowwise import ColumnSum, RowScalars, parameters
 from thixo.codegen.scalars import Pair
-from thixo.dtype import DType
+from thixo.dtype import DType, get_default_dtype
 from thixo.errors import ThixoError
 from thixo.graph.ir import Graph, Node, Value
+from thixo.graph.text import graph_text
 from thixo.graph.typing import pointwise_type, promoted_params
 from thixo.symbolic import Dim, Size, guards
 
@@ -77,6 +78,34 @@ def lower_group(body: Graph) -> Group:
             return _Lowering(body).run()
     except (ThixoError, TypeError, ValueError, OverflowError) as error:
         raise NotLowered(str(error)) from None
+
+
+# What passes and programs ask for one after the other, and graphs that have bodies in common.
+_KNOWN: dict[Any, Group | str] = {}
+MOST_KNOWN = 512
+
+
+def lowered_group(body: Graph, text: str | None = None) -> Group:
+    """The same, found again where it was lowered before; `text` is the body's, where it is known."""
+    text = graph_text(body, sources=False) if text is None else text
+    # What the text does not say: operators of a name that was given anew, data that have no text.
+    numbers = tuple(
+        d.tobytes() if isinstance(d, np.ndarray | np.generic) else None
+        for d in body.constants.values()
+    )
+    key = text, tuple(n.op for n in body.nodes), numbers, get_default_dtype()
+    found = _KNOWN.pop(key, None)
+    if found is None:
+        try:
+            found = lower_group(body)
+        except NotLowered as error:
+            found = str(error)
+        if len(_KNOWN) >= MOST_KNOWN:
+            _KNOWN.pop(next(iter(_KNOWN)), None)
+    _KNOWN[key] = found  # as the last one: the first goes when there are too many
+    if isinstance(found, str):
+        raise NotLowered(found)
+    return found
 
 
 class _Lowering:

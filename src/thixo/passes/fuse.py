@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from thixo.dtype import get_default_dtype
 from thixo.errors import InternalError, ThixoError
 from thixo.graph.control import FUSED, graphs_in, subgraphs
 from thixo.graph.control_types import instantiate
@@ -37,6 +38,9 @@ from thixo.passes.groups import Grouping, Space
 from thixo.passes.manager import Firing, graph_pass
 from thixo.symbolic import Dim, Size, guards
 
+# What is known of single nodes, by all that it follows from: in later graphs too.
+_KINDS: dict[Any, tuple[str | None, int]] = {}
+MOST_KINDS = 10_000
 SHAPED = ("expand", "reshape", "view", "zeros", "ones", "full")  # their argument is their shape
 
 
@@ -145,57 +149,58 @@ class Bodies:
     def __init__(self) -> None:
         self._known: dict[str, Graph | None] = {}
         self._alike: dict[Any, Graph] = {}
-        self._kinds: dict[Any, str | None] = {}
-        self._costs: dict[str, int] = {}
 
     # ---- single nodes
 
     def cost(self, node: Node) -> int:
         """Instructions for each place, roughly: functions are many."""
-        kind = self.kind(node)
-        if kind in ("view", "fill"):
-            return 0
-        return self._costs.get(node.op.full_name, 100)
+        return self._about(node)[1]
 
     def kind(self, node: Node) -> str | None:
         """What a node is to a kernel: pointwise, rows, view, fill; None where it is no part of one."""
+        return self._about(node)[0]
+
+    def _about(self, node: Node) -> tuple[str | None, int]:
+        """A node's kind and cost."""
         op = node.op
         if op.kind not in ("pointwise", "view", "generic") or not node.outputs:
-            return None
-        key = (op.full_name, *map(_kind_key, node.args))
+            return None, 100
+        key: Any = (op, get_default_dtype(), *map(_kind_key, node.args))
         if op.kind == "view" or op.full_name in SHAPED or getattr(op, "rows", None) is not None:
             key = (*key, *(str(v.type) for v in values_in(node.args)))
-        found = self._kinds.get(key, "")
-        if found == "":
-            found = self._kinds[key] = self._find_kind(node)
+        found = _KINDS.get(key)
+        if found is None:
+            found = self._find_kind(node)
+            if len(_KINDS) >= MOST_KINDS:
+                _KINDS.clear()
+            _KINDS[key] = found
         return found
 
-    def _find_kind(self, node: Node) -> str | None:
+    def _find_kind(self, node: Node) -> tuple[str | None, int]:
         from thixo.codegen.axes import FILLED, SAME, Axes, NotLowered
 
         op = node.op
         rows = getattr(op, "rows", None) is not None
         if op.full_name in FILLED:
-            return "fill"
+            return "fill", 0
         if not rows and op.kind == "generic" and op.full_name not in (*SAME, "reshape"):
-            return None
+            return None, 100
         axes = Axes()
         try:
             axes.add(node)
             if op.kind in ("view",) or op.full_name in ("reshape", "clone"):
-                return "view"
+                return "view", 0
             if rows and not axes.of_rows(node)[1]:
-                return None
+                return None, 100
             # A number that follows from sizes is as good as any other here.
             args = [7 if isinstance(a, Dim) else a for a in node.args]
             graph = Graph("one")
             graph.nodes = [Node(op, args, node.outputs)]
             graph.outputs = list(node.outputs)
             made = self.fused(graph, Grouping(graph, self), [0])
-            self._costs[op.full_name] = _cost(made.args[0])
+            return "rows" if rows else "pointwise", _cost(made.args[0])
         except (NotLowered, Unfit):
-            return None
-        return "rows" if rows else "pointwise"
+            return None, 100
 
     def rows(self, node: Node) -> tuple[Space, frozenset[int]]:
         """The places that a row operator runs over, and which of their axes make up a row."""
@@ -244,12 +249,12 @@ class Bodies:
 
     def _shared(self, body: Graph) -> Graph:
         """An equal body that is there already; refused where it is no kernel."""
-        from thixo.codegen.group import NotLowered, lower_group
+        from thixo.codegen.group import NotLowered, lowered_group
 
         key = graph_text(body, sources=False)
         if key not in self._known:
             try:
-                lower_group(body)
+                lowered_group(body, key)
                 self._known[key] = body
             except NotLowered:
                 self._known[key] = None
@@ -260,11 +265,11 @@ class Bodies:
 
 
 def _cost(body: Graph) -> int:
-    from thixo.codegen.group import lower_group
+    from thixo.codegen.group import lowered_group
     from thixo.codegen.instructions import FUNCTIONS
 
     slow = {"div": 8, "sqrt": 8, "rem": 30, "const": 0, "load": 0, "store": 0}
-    instructions = lower_group(body).kernel.body
+    instructions = lowered_group(body).kernel.body
     return sum(25 if one.op in FUNCTIONS else slow.get(one.op, 1) for one in instructions)
 
 

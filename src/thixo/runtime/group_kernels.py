@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from thixo.codegen.builder import NotLowered
-from thixo.codegen.group import Group, lower_group
+from thixo.codegen.group import Group, lowered_group
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.rowwise_walks import Stage, walks
 from thixo.graph.ir import Graph
@@ -56,7 +56,7 @@ class Kernels:
     def _made(self, body: Graph) -> tuple[Group, Any] | None:
         if id(body) not in self._groups:
             try:
-                self._groups[id(body)] = body, lower_group(body)
+                self._groups[id(body)] = body, lowered_group(body)
             except NotLowered:
                 self._groups[id(body)] = body, None
         group = self._groups[id(body)][1]

@@ -10,15 +10,15 @@ from typing import Any
 
 from thixo.codegen.llvm.target import Target
 
-# What makes objects differ besides the text: goes into every key of a cache.
-PIPELINE = "inline,sroa,instcombine,simplifycfg; code at 2"
+PIPELINE = "inline,sroa,instcombine,simplifycfg"
+_level = 2  # of LLVM's code generator
 
 
 _of_thread = threading.local()  # threads compile side by side: each has its own machines
 
 
 def _machine(target: Target) -> Any:
-    known, name = _of_thread.__dict__, repr(target)
+    known, name = _of_thread.__dict__, f"{target!r} {_level}"
     if name not in known:
         known[name] = _new_machine(target)
     return known[name]
@@ -38,18 +38,27 @@ def _new_machine(target: Target) -> Any:
     _initialize()
     triple = target.triple or llvm.get_process_triple()
     made = llvm.Target.from_triple(triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=2, reloc="pic", codemodel="small"
+        cpu=target.cpu, features=target.features, opt=_level, reloc="pic", codemodel="small"
     )
     made.set_asm_verbosity(False)
     return made
 
 
+def set_level(level: int) -> None:
+    """How hard the code generator tries for what is compiled from now on: 2, or 0 for haste.
+
+    Kernels that are there already stay as they are.
+    """
+    global _level
+    _level = level
+
+
 def version() -> str:
-    """Of the compiler, for keys."""
+    """What makes objects differ besides the text: goes into every key of a cache."""
     import llvmlite
     import llvmlite.binding as llvm
 
-    return f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}, {PIPELINE}"
+    return f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}, {PIPELINE}; code at {_level}"
 
 
 def object_code(text: str, target: Target) -> bytes:
