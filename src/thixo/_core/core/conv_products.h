@@ -48,4 +48,22 @@ inline void multiply_all(ProductsCall call, Products& job, int64_t rows, int64_t
   call(&rest, rows - done, vectors);
 }
 
+// Elements [from, to) of parts that lie `apart` elements from each other, added to the first of them in order: a few at a time,
+// which stay in registers.
+template <class T>
+void add_parts(T* first, int64_t parts, int64_t apart, int64_t from, int64_t to) {
+  constexpr int64_t kFew = 32;
+  for (; from + kFew <= to; from += kFew) {
+    T sums[kFew];
+    for (int64_t i = 0; i < kFew; ++i) sums[i] = first[from + i];
+    for (int64_t part = 1; part < parts; ++part) {
+      const T* other = first + part * apart + from;
+      for (int64_t i = 0; i < kFew; ++i) sums[i] += other[i];
+    }
+    for (int64_t i = 0; i < kFew; ++i) first[from + i] = sums[i];
+  }
+  for (int64_t part = 1; part < parts; ++part)
+    for (int64_t i = from; i < to; ++i) first[i] += first[part * apart + i];
+}
+
 }  // namespace thixo

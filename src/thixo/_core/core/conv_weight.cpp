@@ -9,6 +9,7 @@
 #include "conv.h"
 #include "conv_image.h"
 #include "conv_places.h"
+#include "conv_products.h"
 #include "conv_winograd.h"
 #include "gemm_job.h"
 #include "thread_pool.h"
@@ -233,13 +234,8 @@ void copy_back(const WeightJob& j, const char* sums, void* w) {
 
 void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
   if (rehearsing()) return;
-  for (int64_t p = 1; p < parts; ++p) {
-    const char* other = first + p * count * j.wide;
-    if (j.wide == 8)
-      for (int64_t i = 0; i < count; ++i) reinterpret_cast<double*>(first)[i] += reinterpret_cast<const double*>(other)[i];
-    else
-      for (int64_t i = 0; i < count; ++i) reinterpret_cast<float*>(first)[i] += reinterpret_cast<const float*>(other)[i];
-  }
+  if (j.wide == 8) add_parts(reinterpret_cast<double*>(first), parts, count, 0, count);
+  else add_parts(reinterpret_cast<float*>(first), parts, count, 0, count);
 }
 
 // A heavy weight, all images together: each tile's sums of all taps are complete, and go to their places while they are

@@ -233,6 +233,11 @@ struct Room {
       job.reads = ahead_lines;
       ahead += calls * ahead_lines * kLineBytes;
     }
+    if (plan.direct && plan.panels == 1 && plan.p.groups == 1) {  // where results of these rows of tiles go: they lie together
+      const int64_t line = plan.p.out[2] * plan.p.rows * 4;
+      job.write = plan.p.y + ((n0 + r / each) * plan.p.out[1] + 2 * (from + r % each)) * line;
+      job.writes = ceil_div(2 * (last - r) * line, calls * kLineBytes);
+    }
     thixo::multiply_all(plan.t.products, job, tiles, height, across, plan.v_row);
   }
 

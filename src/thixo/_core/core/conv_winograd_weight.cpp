@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "conv_products.h"
 #include "conv_winograd.h"
 #include "shipped.h"
 #include "thread_pool.h"
@@ -21,6 +22,7 @@ struct Transforms {
   int generation = -1;
   PiecesCall in = nullptr, grad = nullptr;
   BackCall back = nullptr;
+  ProductsCall sums = nullptr;
 };
 
 Transforms transforms() {
@@ -30,6 +32,7 @@ Transforms transforms() {
     found.in = reinterpret_cast<PiecesCall>(shipped("conv_f32_wino_in"));
     found.grad = reinterpret_cast<PiecesCall>(shipped("conv_f32_wino_grad"));
     found.back = reinterpret_cast<BackCall>(shipped("conv_f32_wino_back"));
+    found.sums = reinterpret_cast<ProductsCall>(shipped("conv_f32_sums"));
   }
   return found;
 }
@@ -43,6 +46,8 @@ constexpr int64_t kPartsBytes = 2 << 20;     // of all parts' sums
 constexpr int64_t kMostParts = 16;           // the same for any number of threads: sums do not depend on it
 constexpr int64_t kTurned = 8;               // channels of x whose sums are transformed back together
 constexpr int64_t kTiles = 144;              // in one pass: their part of Z stays in the nearest cache
+constexpr int64_t kFewTiles = 48;            // the same where all sixteen products are one call: sums stay there too
+constexpr int64_t kLineBytes = 64;           // of a cache
 
 int64_t apart(int64_t elements) { return round_up(elements, 1024) + 64; }
 // An odd number of vectors, so that rows do not share their places in the cache.
@@ -59,6 +64,7 @@ struct Plan {
   int64_t u_each, u_group;         // elements of one of the sixteen sums; of all of a group
   int64_t block;                   // rows of tiles that are worked on together
   int64_t parts;                   // of the batch, each with its own sums
+  bool reads_gradient = false;     // where it lies: no copy is made
   double cycles = 0;
 
   explicit Plan(const Convolution& conv) : c(conv), k(conv_kernels(DType::F32)), t(transforms()) {
@@ -98,8 +104,12 @@ struct Plan {
     x.lay_out(c.inner, c.in, c.padding, in, false);
     y.lay_out(c.outer, c.out, none, out, false);
     if (c.x_last) x.last = c.groups * c.inner;
-    if (c.y_last) y.last = c.groups * c.outer;
+    if (c.y_last && c.outer % k.lanes) y.last = c.groups * c.outer;  // whole vectors are read, and would reach too far
+    else if (c.y_last) y.set_last(k, c.groups * c.outer);
+    reads_gradient = y.in_place(k);
   }
+  // All sixteen products of a part are one call.
+  bool at_once() const { return t.sums && parts > 1; }
 };
 
 // What one thread works in: copies of an image, and the transforms of a block.
@@ -109,11 +119,11 @@ struct Room {
   std::vector<Offsets> table;
 
   explicit Room(const Plan& plan)
-      : p(plan), image(size_t(plan.x.elements() + 4 * plan.k.lanes) * 4), gradient(size_t(plan.y.elements() + 4 * plan.k.lanes) * 4),
+      : p(plan), image(size_t(plan.x.elements() + 4 * plan.k.lanes) * 4), gradient(plan.reads_gradient ? 0 : size_t(plan.y.elements() + 4 * plan.k.lanes) * 4),
         v(size_t(kProducts * plan.v_each) * 4), z(size_t(kProducts * plan.z_each) * 4) {
     if (rehearsing()) return;
     std::memset(image.data, 0, image.bytes);
-    std::memset(gradient.data, 0, gradient.bytes);
+    if (gradient.data) std::memset(gradient.data, 0, gradient.bytes);
     if (plan.padded > round_up(plan.c.outer, plan.k.lanes)) std::memset(z.data, 0, z.bytes);
     for (int64_t i = 0; i < plan.block * plan.across; ++i) table.push_back({i * plan.v_row * 4, i * plan.z_row * 4});
   }
@@ -123,13 +133,45 @@ struct Room {
     const Convolution& c = p.c;
     if (fresh) {
       p.x.fill_all(p.k, xs + p.x.origin(n, g, c.groups) * 4, 0, p.x.extent[p.x.cut], image.data);
-      p.y.fill_all(p.k, ys + p.y.origin(n, g, c.groups) * 4, 0, p.y.extent[p.y.cut], gradient.data);
+      if (!p.reads_gradient) p.y.fill_all(p.k, ys + p.y.origin(n, g, c.groups) * 4, 0, p.y.extent[p.y.cut], gradient.data);
     }
+    const char* slopes = p.reads_gradient ? ys + p.y.origin(n, g, c.groups) * 4 : gradient.data;
     for (int64_t r = from; r < to; ++r, ++at) {
       p.t.in(image.data + 2 * r * p.x.slice(1) * 4, p.x.slice(1), p.x.pitch, v.data + at * p.across * p.v_row * 4, p.v_row, p.v_each, p.across, c.inner);
-      p.t.grad(gradient.data + 2 * r * p.y.slice(1) * 4, p.y.slice(1), p.y.pitch, z.data + at * p.across * p.z_row * 4, p.z_row, p.z_each,
+      p.t.grad(slopes + 2 * r * p.y.slice(1) * 4, p.y.slice(1), p.y.pitch, z.data + at * p.across * p.z_row * 4, p.z_row, p.z_each,
                p.across, c.outer);
     }
+  }
+
+  // Adds all sixteen products over `tiles` tiles. Meanwhile the images of the next block are asked for, from `x` and `y` on.
+  void add_all(int64_t tiles, float* u, bool fresh, const char* x, const char* y, int64_t images) const {
+    const Convolution& c = p.c;
+    const int64_t passes = ceil_div(tiles, kFewTiles), pass = ceil_div(tiles, passes), all = ceil_div(c.outer, p.k.lanes);
+    const int64_t calls = passes * p.panels * kProducts * std::max<int64_t>(c.inner / p.height, 1);
+    const int64_t lines[2] = {images * c.inner * c.in_size() * 4 / kLineBytes, images * c.outer * c.out_size() * 4 / kLineBytes};
+    int64_t order[kProducts];
+    for (int64_t xi = 0; xi < kProducts; ++xi) order[xi] = xi * p.z_each;
+    Products job;
+    job.a_k = p.v_row;
+    job.a_next = p.v_each;
+    job.b_k = p.z_row;
+    job.order = order;
+    job.c_row = p.padded;
+    job.c_next = p.u_each;
+    job.count = kProducts;
+    job.reads = ceil_div(lines[0] + lines[1], calls);
+    int64_t asked = 0;
+    for (int64_t at = 0; at < tiles; at += pass)
+      for (int64_t j = 0; j < p.panels; ++j) {
+        job.k = std::min(pass, tiles - at);
+        job.a = v.data + at * p.v_row * 4;
+        job.b = z.data + (at * p.z_row + j * p.ld) * 4;
+        job.c = u + j * p.ld;
+        job.add = !fresh || at > 0;
+        job.read = asked < lines[0] ? x + asked * kLineBytes : y + (asked - lines[0]) * kLineBytes;
+        multiply_all(p.t.sums, job, c.inner, p.height, std::min(p.vectors, all - j * p.vectors), 1);
+        asked += job.reads * kProducts * job.tiles;
+      }
   }
 
   // Adds one of the sixteen products, over `tiles` tiles, for panel `j` of z's channels.
@@ -160,7 +202,7 @@ bool winograd_weight(const Convolution& c, const void* x, const void* y, void* w
   const int64_t all = c.groups * p.u_group;
   Buffer sums(size_t(p.parts * all) * 4);
   float* u = reinterpret_cast<float*>(sums.data);
-  // Rows of tiles of images [n0, n1), a block at a time; `multiply` gets each block.
+  // Rows of tiles of images [n0, n1), a block at a time; `multiply` gets each block, and the images that the next one begins.
   auto blocks = [&](Room& room, int64_t g, int64_t n0, int64_t n1, auto&& multiply) {
     const int64_t rows = (n1 - n0) * p.down;
     int64_t copied = -1;
@@ -172,7 +214,8 @@ bool winograd_weight(const Convolution& c, const void* x, const void* y, void* w
         copied = n;
         i += some;
       }
-      multiply((last - r) * p.across, r == 0);
+      const int64_t next = n0 + ceil_div(last, p.down), end = std::min(n0 + ceil_div(last + p.block, p.down), n1);
+      multiply((last - r) * p.across, r == 0, next, c.groups == 1 ? std::max<int64_t>(end - next, 0) : 0);
     }
   };
   if (p.parts > 1) {
@@ -182,7 +225,8 @@ bool winograd_weight(const Convolution& c, const void* x, const void* y, void* w
       for (int64_t part = from; part < to; ++part)
         for (int64_t g = 0; g < c.groups; ++g) {
           float* own = u + part * all + g * p.u_group;
-          blocks(room, g, c.batch * part / p.parts, c.batch * (part + 1) / p.parts, [&](int64_t tiles, bool fresh) {
+          blocks(room, g, c.batch * part / p.parts, c.batch * (part + 1) / p.parts, [&](int64_t tiles, bool fresh, int64_t next, int64_t images) {
+            if (p.at_once()) return room.add_all(tiles, own, fresh, xs + next * c.inner * c.in_size() * 4, ys + next * c.outer * c.out_size() * 4, images);
             for (int64_t xi = 0; xi < kProducts; ++xi)
               for (int64_t j = 0; j < p.panels; ++j) room.add(xi, j, tiles, own, fresh);
           });
@@ -190,13 +234,12 @@ bool winograd_weight(const Convolution& c, const void* x, const void* y, void* w
     });
     parallel_for(all, parallel ? 1 << 14 : all, [&](int64_t from, int64_t to) {
       if (rehearsing()) return;
-      for (int64_t part = 1; part < p.parts; ++part)
-        for (int64_t i = from; i < to; ++i) u[i] += u[part * all + i];
+      add_parts(u, p.parts, all, from, to);
     });
   } else {
     Room room(p);
     for (int64_t g = 0; g < c.groups && !rehearsing(); ++g)
-      blocks(room, g, 0, c.batch, [&](int64_t tiles, bool fresh) {
+      blocks(room, g, 0, c.batch, [&](int64_t tiles, bool fresh, int64_t, int64_t) {
         const int64_t tasks = kProducts * p.panels;
         parallel_for(tasks, parallel ? std::max<int64_t>(1, tasks / (8 * get_num_threads())) : tasks, [&](int64_t from, int64_t to) {
           for (int64_t i = from; i < to; ++i) room.add(i / p.panels, i % p.panels, tiles, u + g * p.u_group, fresh);
