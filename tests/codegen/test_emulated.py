@@ -4,6 +4,7 @@ Every buffer ends at a page that cannot be touched, so a kernel that reads or wr
 asked of this machine's own kernels.
 """
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -22,7 +23,7 @@ from thixo.codegen.builder import Builder
 from thixo.codegen.expand import expand
 from thixo.codegen.interpret import NUMPY, interpret
 from thixo.codegen.kernel import REGISTER, Kernel, Operand
-from thixo.codegen.llvm import contract, emit, window
+from thixo.codegen.llvm import contract, emit, window, winograd_wide
 from thixo.codegen.llvm.pointwise import pointwise
 from thixo.codegen.llvm.rows import PAD, along, slots_of
 from thixo.codegen.llvm.rows_across import across, width_of
@@ -239,6 +240,67 @@ def test_tiles_of_convolutions(program):
     program.run()
     for what, c, want in found:
         np.testing.assert_array_equal(c, want, err_msg=str(what))
+
+
+# ---- Winograd's F(4x4, 3x3), and the end of a convolution
+
+
+def along_both(matrix, a):
+    return np.einsum("ia,jb,ab...->ij...", matrix, matrix, a)
+
+
+def test_wide_transforms(program):
+    target = program.emulator.target
+    program.add(emit.module(winograd_wide.wide_functions(target)))
+    lanes, rng = target.lanes(4), np.random.default_rng(0)
+    points = [0, 0.75, -0.75, 1.5, -1.5]
+    others = [np.poly([q for q in points if q is not p])[::-1] for p in (*points, None)]
+    turn_in = np.stack([np.pad(p, (0, 6 - len(p))) for p in others])
+    powers = [np.power(points, i) for i in range(4)]
+    turn_out = np.column_stack([np.stack(powers), [0, 0, 0, 1]])
+    found = []
+    for tiles, count in ((1, lanes), (3, 2 * lanes)):
+        image = rng.integers(-8, 9, (6, 4 * tiles + 2, count)).astype(np.float32)
+        v = np.full((6, 6, tiles, count), 9, np.float32)
+        program.call(
+            "conv_f32_wide_in", Pointers(image), count, v, count, tiles * count, tiles, count
+        )
+        pieces = np.stack([image[:, 4 * t : 4 * t + 6] for t in range(tiles)], 2)
+        found.append((v, along_both(turn_in, pieces)))
+        m = rng.integers(-8, 9, (6, 6, tiles, count)).astype(np.float32)
+        for odd in (0, 1):
+            m[0, 1, 0, 2] = np.inf if odd else 1
+            y, wrong = np.zeros((4, 4 * tiles, count), np.float32), np.zeros(1, np.int64)
+            program.call(
+                "conv_f32_wide_out", m.copy(), tiles * count, count, y, 4 * tiles * count, count, tiles, count, wrong
+            )  # fmt: skip
+            want = along_both(turn_out, m).swapaxes(1, 2).reshape(4, 4 * tiles, count)
+            found += [(wrong, np.array([odd])), *([] if odd else [(y, want)])]
+    program.run()
+    for got, want in found:
+        np.testing.assert_allclose(got, want, 1e-6, 1e-5)
+
+
+def test_ends_of_convolutions(program):
+    target = program.emulator.target
+    program.add(emit.module(winograd_wide.wide_functions(target)))
+    rng, found = np.random.default_rng(0), []
+    for count in (1, 5, target.lanes(4), 2 * target.lanes(4) + 3):
+        for bias, more, relu in itertools.product((0, 1), (0, 1), (0, 1)):
+            sums = rng.standard_normal((3, count + 2)).astype(np.float32)
+            sums[0, 0], sums[1, 0] = np.nan, -0.0
+            added = rng.standard_normal(count).astype(np.float32)
+            other = rng.standard_normal((3, count + 1)).astype(np.float32)
+            to = np.full((3, count + 1), 7, np.float32)
+            want = sums[:, :count] + added * np.float32(bias) if bias else sums[:, :count]
+            want = want + other[:, :count] if more else want
+            want = np.where(want < 0, np.float32(0), want) if relu else want
+            program.call("conv_f32_end", sums, count + 2, to, count + 1, 3, count,
+                         added if bias else 0, other if more else 0, relu)  # fmt: skip
+            found.append((to, np.column_stack([want, np.full(3, 7, np.float32)])))
+    program.run()
+    for got, want in found:
+        np.testing.assert_array_equal(got.view(np.int32), want.view(np.int32))
 
 
 # ---- the package itself on a processor without AVX-512

@@ -184,6 +184,10 @@ def _convolution(scope: Scope, item: Item) -> None:
         y = functional.conv2d(x, w, m, padding=1) * v
         return tx.relu(y) - other
 
+    def added(x: Any, other: Any, w: Any, m: Any, v: Any) -> Any:
+        y = functional.conv2d(x, w, m, padding=1)
+        return tx.relu(other + y) * v
+
     if scope.rng.random() < 0.5:
         scope.apply(normalised, x, w, m, v)
         return
@@ -193,7 +197,7 @@ def _convolution(scope: Scope, item: Item) -> None:
     other = scope.fit((2, 4, 5, 4), dtype, -1, 1)
     if other is None:
         raise ValueError("nothing fits")
-    scope.apply(scaled, x, other, w, m, v)
+    scope.apply(scope.rng.choice((scaled, added)), x, other, w, m, v)
 
 
 def _attention(scope: Scope, item: Item) -> None:

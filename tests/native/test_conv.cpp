@@ -131,6 +131,39 @@ void test_convolution(const Convolution& planes) {
   set_conv_plan(ConvPlan::Chosen);
 }
 
+// Weights that are packed, by F(4x4, 3x3) where the window allows it, and what follows the sums.
+void test_ends(const Convolution& planes) {
+  Convolution c = planes;
+  const int64_t nx = c.batch * c.groups * c.inner * c.in_size(), nw = c.groups * c.outer * c.inner * c.taps(), results = c.groups * c.outer,
+                ny = c.batch * results * c.out_size();
+  const std::vector<float> x = numbers(nx), w = numbers(nw), more = numbers(ny), bias = numbers(results);
+  std::vector<double> y(static_cast<size_t>(ny));
+  for (int64_t i = 0; i < ny; ++i) y[size_t(i)] = bias[size_t(i / c.out_size() % results)] + more[size_t(i)];
+  each_product(c, [&](int64_t ix, int64_t iw, int64_t iy) { y[size_t(iy)] += double(x[size_t(ix)]) * w[size_t(iw)]; });
+  for (double& v : y) v = std::max(v, 0.0);
+  for (int last = 0; last < 8; ++last)
+    for (ConvPlan plan : {ConvPlan::Wide, ConvPlan::Chosen, ConvPlan::Places}) {
+      set_conv_plan(plan);
+      c.x_last = last & 1;
+      c.y_last = last & 2;
+      const bool more_last = last & 4;
+      const std::vector<float> in_x = c.x_last ? turned(x, c.batch, c.groups * c.inner, c.in_size(), false) : x;
+      const std::vector<float> added = more_last ? turned(more, c.batch, results, c.out_size(), false) : more;
+      const auto packed = pack_weight(c, w.data());
+      std::vector<float> first;
+      for (int threads : {1, 2, 3, 7}) {
+        set_num_threads(threads);
+        std::vector<float> made(static_cast<size_t>(ny), 9);
+        convolve(c, in_x.data(), w.data(), bias.data(), made.data(), packed.get(), {added.data(), true, more_last});
+        if (c.y_last) made = turned(made, c.batch, results, c.out_size(), true);
+        CHECK(close(made, y));
+        if (threads == 1) first = made;
+        CHECK(made == first);
+      }
+    }
+  set_conv_plan(ConvPlan::Chosen);
+}
+
 void test_pool() {
   Pooling p;
   p.planes = 3;
@@ -175,6 +208,14 @@ int main() {
   test_convolution(make(1, 1, 37, 150, 7, 5, 1, 2, 1));
   test_convolution(make(2, 1, 8, 20, 9, 1, 2, 0, 1));
   test_convolution(make(0, 1, 3, 4, 8, 3, 1, 1, 1));
+  test_ends(make(2, 1, 3, 5, 11, 3, 1, 1, 1));
+  test_ends(make(3, 1, 17, 40, 7, 3, 1, 1, 1));
+  test_ends(make(1, 2, 8, 12, 16, 3, 1, 2, 1));
+  test_ends(make(2, 1, 16, 16, 5, 3, 1, 0, 1));
+  test_ends(make(2, 1, 8, 20, 9, 1, 1, 0, 1));
+  test_ends(make(2, 2, 5, 9, 13, 3, 2, 1, 1));
+  test_ends(make(2, 6, 1, 1, 15, 3, 1, 1, 1));
+  test_ends(make(0, 1, 8, 8, 8, 3, 1, 1, 1));
   test_pool();
   return check::finish("conv");
 }

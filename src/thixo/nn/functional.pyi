@@ -87,6 +87,8 @@ def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = None, 
     """Transposed convolution of volumes."""
 def convolve(input: Tensor, weight: Tensor, stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, bias: Tensor | None = None, *, out: Tensor | None = None) -> Tensor:
     """Cross-correlation of a batch with a bank of kernels, and a bias: the primitive beneath `conv1d` to `conv3d`."""
+def convolve_then(input: Tensor, weight: Tensor, stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, bias: Tensor | None = None, addend: Tensor | None = None, relu: _bool = False, wide: _bool = False, *, out: Tensor | None = None) -> Tensor:
+    """A convolution to which `addend` is added, and of which `relu` leaves nothing below zero."""
 def convolve_transposed(input: Tensor, weight: Tensor, output_size: _int | Sequence[_int], stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, *, out: Tensor | None = None) -> Tensor:
     """The adjoint of `convolve` in its input: spreads each value over a kernel's footprint."""
 def convolve_weight(input: Tensor, output: Tensor, kernel_size: _int | Sequence[_int], stride: _int | Sequence[_int], padding: _int | Sequence[_int], dilation: _int | Sequence[_int], groups: _int, *, out: Tensor | None = None) -> Tensor:

@@ -413,6 +413,7 @@ OPERATORS: dict[str, str] = {
     "nn.functional.conv_transpose2d": "convolution_forms",
     "nn.functional.conv_transpose3d": "convolution_forms",
     "nn.functional.convolve": "convolution",
+    "nn.functional.convolve_then": "convolution_ends",
     "nn.functional.convolve_transposed": "convolution",
     "nn.functional.convolve_weight": "convolution",
     "nn.functional.cosine_embedding_loss": "margin_losses",

@@ -4,6 +4,7 @@ from thixo.passes import (  # noqa: F401  (they declare passes)
     attention,
     batch_norm,
     clean,
+    convolutions,
     fuse,
     hoist,
     pieces,

@@ -15,7 +15,8 @@ from thixo.schedule.plan import Plan
 
 LEAST_CHANNELS = 8  # fewer leave most of a vector empty
 
-_IMAGES = ("nn.functional.convolve", "nn.functional.convolve_transposed")
+_FORWARD = ("nn.functional.convolve", "nn.functional.convolve_then")
+_IMAGES = (*_FORWARD, "nn.functional.convolve_transposed")
 _CONVOLUTIONS = (*_IMAGES, "nn.functional.convolve_weight")
 _SUMS = ("sum", "mean")  # any strides are as good
 _POOL = "nn.functional.max_pool_values"  # reads and writes either layout, the same
@@ -83,7 +84,7 @@ def _is_pool(node: Node) -> bool:
 
 def _may_choose(node: Node) -> bool:
     if node.op.full_name in _IMAGES:
-        return bool(node.args[-2 if node.op.full_name == _IMAGES[0] else -1] == 1)  # groups
+        return bool(node.args[5 if node.op.full_name in _FORWARD else -1] == 1)  # groups
     return _is_kernel(node) or _is_pool(node)
 
 

@@ -1,5 +1,6 @@
 // Native path of convolutions and pooling. What does not fit is left to the declaration, which says what is wrong.
 #include "../core/conv.h"
+#include "../core/conv_end.h"
 #include "../core/pool.h"
 #include "../core/thread_pool.h"
 #include "program.h"
@@ -114,6 +115,22 @@ bool convolve_call(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> x = ref_of(slots[0]), w = ref_of(slots[1]);
   Convolution c;
   return fits(*x, *w) && read_window(slots + 2, x->ndim() - 2, c) && convolve_window(c, x, w, slots[6], out);
+}
+
+// What follows the bias of convolve_then: addend, relu, wide. Wide are only weights that programs keep.
+bool convolve_then_call(const Operator& op, PyObject* const* slots, Results& out) {
+  Results made;
+  if (!convolve_call(op, slots, made)) return false;
+  const Ref<Tensor> y = made[0];
+  const bool relu = slots[8] == Py_True;
+  Ref<Tensor> more;
+  if (slots[7] != Py_None) more = plain(ref_of(slots[7]));
+  if (more && (more->dtype != y->dtype || !(more->sizes == y->sizes))) return false;
+  out.push_back(y);
+  const Ref<Storage> kept = y->storage, kept_more = more ? more->storage : y->storage;
+  WithoutGil free(y->numel >= kLongWork);
+  end_all(y->dtype, static_cast<char*>(y->data()), more ? static_cast<const char*>(more->data()) : nullptr, relu, y->numel);
+  return true;
 }
 
 bool needs_tape(PyObject* o) { return modes.grad && is_tensor(o) && is_tracked(*tensor_of(o)); }
@@ -399,7 +416,7 @@ bool add_at_call(const Operator&, PyObject* const* slots, Results& out) {
 std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* slots, const Tensor& result, const IsFixed& is_fixed) {
   using Kind = ConvolutionStep::Kind;
   const std::string& name = op.full_name;
-  const bool forward = name == "nn.functional.convolve", transposed = name == "nn.functional.convolve_transposed";
+  const bool then = name == "nn.functional.convolve_then", forward = then || name == "nn.functional.convolve", transposed = name == "nn.functional.convolve_transposed";
   if ((!forward && !transposed && name != "nn.functional.convolve_weight") || result.numel == 0) return nullptr;
   // The first two arguments, as the operator has them.
   const Tensor &first = *tensor_of(slots[0]), &second = *tensor_of(slots[1]);
@@ -424,6 +441,15 @@ std::unique_ptr<Step> prepare_convolution(const Operator& op, PyObject* const* s
   step->y = place_of(y);
   if (bias) step->bias = place_of(*bias);
   step->fixed = forward && is_fixed(w);
+  if (!then) return step;
+  const Tensor* more = slots[7] != Py_None ? tensor_of(slots[7]) : nullptr;
+  if (more && (more->dtype != c.dtype || !(more->sizes == result.sizes) || (!more->is_contiguous() && !is_last(*more)))) return nullptr;
+  if (more) {
+    step->more = place_of(*more);
+    step->more_last = is_last(*more);
+  }
+  step->relu = slots[8] == Py_True;
+  c.wide = slots[9] == Py_True;
   return step;
 }
 
@@ -446,6 +472,7 @@ std::unique_ptr<Step> prepare_pool(const Operator& op, PyObject* const* slots, c
 
 NativeCall find_native_window(const std::string& name) {
   if (name == "nn.functional.convolve") return convolve_call;
+  if (name == "nn.functional.convolve_then") return convolve_then_call;
   if (name == "nn.functional.convolve_transposed") return transposed_call;
   if (name == "nn.functional.convolve_weight") return weight_call;
   if (name == "nn.functional.conv1d") return form_call<1>;

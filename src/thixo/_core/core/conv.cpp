@@ -5,9 +5,11 @@
 #include <cstring>
 
 #include "conv_depth.h"
+#include "conv_end.h"
 #include "conv_places.h"
 #include "conv_sweep.h"
 #include "conv_winograd.h"
+#include "conv_winograd_wide.h"
 #include "kernels.h"
 #include "kernels/types.h"
 #include "thread_pool.h"
@@ -17,6 +19,9 @@ namespace thixo {
 namespace {
 
 std::atomic<ConvPlan> forced{ConvPlan::Chosen};
+
+// Whether nothing but the use of F(4x4, 3x3) is overruled.
+bool chosen() { return conv_plan() == ConvPlan::Chosen || conv_plan() == ConvPlan::Wide; }
 
 // The weight in what is computed in: itself, or a copy.
 const char* in_compute(const ConvKernels& k, const void* w, int64_t count, Buffer& copy) {
@@ -47,8 +52,7 @@ bool winograd_window(const Convolution& c) {
 // Whether Winograd's products are taken: where they pay, or where that is forced.
 bool takes_winograd(const Convolution& c, const PlacesJob& p) {
   if (!winograd_window(c)) return false;
-  const ConvPlan plan = conv_plan();
-  return plan == ConvPlan::Winograd ? winograd_fits() : plan == ConvPlan::Chosen && winograd_pays(p);
+  return conv_plan() == ConvPlan::Winograd ? winograd_fits() : chosen() && winograd_pays(p);
 }
 
 // Whether places are the rows of tiles: where that pays, or where it is forced.
@@ -254,7 +258,7 @@ bool by_depth(const Convolution& c, const void* from, const void* w, const void*
 }
 
 // y = w x for every image and group, or x = w' y.
-void by_products(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned) {
+void by_products(const Convolution& c, const void* from, const void* w, const void* bias, void* to, bool turned, const ConvEnd& end = {}) {
   Product p;
   p.dtype = c.dtype;
   if (c.x_last && c.y_last && c.groups == 1) {  // all images are one matrix, a place to a row
@@ -271,6 +275,8 @@ void by_products(const Convolution& c, const void* from, const void* w, const vo
     p.c_row = p.n;
     p.bias = bias;
     p.bias_n = 1;
+    ProductEnd context{static_cast<const char*>(end.more), static_cast<const char*>(to), end.relu};
+    if (end.more || end.relu) p.epilogue = {end_product, &context};
     return gemm(p);
   }
   p.m = turned ? c.inner : c.outer;
@@ -298,30 +304,47 @@ PackedWeight::~PackedWeight() {
 }
 
 std::shared_ptr<const PackedWeight> pack_weight(const Convolution& c, const void* w) {
-  if (conv_plan() != ConvPlan::Chosen || is_product(c) || c.outer < 2) return nullptr;
+  if (!chosen() || is_product(c) || c.outer < 2 || c.batch == 0) return nullptr;
   const PlacesJob job = forward_places(c, nullptr, w, nullptr, nullptr);
   auto made = std::make_shared<PackedWeight>();
-  made->winograd = winograd_window(c) && winograd_pays(job, true);
-  if (!made->winograd && !places_pay(job, true)) return nullptr;
+  const bool window = winograd_window(c);
+  made->winograd = window && winograd_pays(job, true);
+  made->wide = window && (conv_plan() == ConvPlan::Wide ? job.last : c.wide && wide_pays(job));
+  if (!made->wide && !made->winograd && !places_pay(job, true)) return nullptr;
   made->lanes = job.kernels->lanes;
   made->vectors = job.vectors;
-  made->bytes = made->winograd ? winograd_kernel_bytes(job) : packed_bytes(job);
+  made->bytes = made->wide ? wide_kernel_bytes(job) : made->winograd ? winograd_kernel_bytes(job) : packed_bytes(job);
   if (!rehearsing()) made->data = static_cast<char*>(allocate(made->bytes));
-  if (made->winograd) winograd_kernels(job, made->data);
+  if (made->wide) wide_kernels(job, made->data);
+  else if (made->winograd) winograd_kernels(job, made->data);
   else pack_places(job, made->data, get_num_threads() > 1);
   return made;
 }
 
-void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y, const PackedWeight* packed) {
-  if (is_product(c) && products_fit(c) && conv_plan() == ConvPlan::Chosen && (!bias || (c.dtype == DType::F32 && c.groups == 1)))
-    return by_products(c, x, w, bias, y, false);
+void convolve(const Convolution& c, const void* x, const void* w, const void* bias, void* y, const PackedWeight* packed, const ConvEnd& end) {
+  if (end.more && end.more_last != c.y_last) {
+    const int64_t results = c.groups * c.outer;
+    Buffer turned(size_t(c.batch * results * c.out_size() * item_size(c.dtype)));
+    turned_copy(c.dtype, c.batch, results, c.out_size(), end.more, turned.data, !c.y_last);
+    return convolve(c, x, w, bias, y, packed, {turned.data, end.relu, c.y_last});
+  }
+  // What has its channels side by side is ended where it is written; all else when all of it is there.
+  const bool ends = end.more || end.relu;
+  if (ends && !(c.dtype == DType::F32 && c.y_last && c.outer > 1 && (!is_product(c) || (c.x_last && c.groups == 1)) && chosen())) {
+    convolve(c, x, w, bias, y, packed);
+    return end_all(c.dtype, static_cast<char*>(y), static_cast<const char*>(end.more), end.relu, c.batch * c.groups * c.outer * c.out_size());
+  }
+  if (is_product(c) && products_fit(c) && chosen() && (!bias || (c.dtype == DType::F32 && c.groups == 1)))
+    return by_products(c, x, w, bias, y, false, end);
   if (c.outer > 1) {
     PlacesJob job = forward_places(c, x, w, bias, y);
-    if (packed && conv_plan() == ConvPlan::Chosen && packed->lanes == job.kernels->lanes && packed->vectors == job.vectors &&
-        (!packed->winograd || winograd_fits())) {
-      job.packed = packed->data;
-      if (!packed->winograd) return run_places(job);
-      if (winograd(job)) return;
+    job.more = static_cast<const char*>(end.more);
+    job.relu = end.relu;
+    if (packed && chosen() && packed->lanes == job.kernels->lanes && packed->vectors == job.vectors &&
+        (packed->wide || !packed->winograd || winograd_fits())) {
+      job.packed = rehearsing() ? reinterpret_cast<const char*>(packed) : packed->data;  // nothing is read then
+      if (!packed->wide && !packed->winograd) return run_places(job);
+      if (packed->wide ? winograd_wide(job) : winograd(job)) return;
       job.packed = nullptr;  // made for the other way
     } else if (takes_winograd(c, job) && winograd(job)) {
       return;
@@ -332,7 +355,9 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
   if (c.x_last || c.y_last) {
     const InPlanes planes(c);
     convolve(planes.c, planes.x_from(x), w, bias, c.y_last ? planes.y.data : y, nullptr);
-    return planes.y_to(y);
+    planes.y_to(y);
+    if (ends) end_all(c.dtype, static_cast<char*>(y), static_cast<const char*>(end.more), end.relu, c.batch * c.groups * c.outer * c.out_size());
+    return;
   }
   const ConvKernels& k = conv_kernels(c.dtype);
   const int64_t wide = item_size(k.compute), taps = c.taps(), weights = c.groups * c.outer * c.inner * taps;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "conv_end.h"
 #include "thread_pool.h"
 
 namespace thixo {
@@ -284,10 +285,10 @@ struct Plan {
             }
       }
     }
-    if (direct && !p.bias) return;
+    if (direct && !p.bias && p.plain_end()) return;
     if (p.last) {
       for (int64_t n = u.n0; n < u.n1; ++n)
-        k.lines(sums + (n - u.n0) * sum_image * wide, pitch, results_at + (n - u.n0) * out_size * all_rows * narrow, all_rows, (u.to - u.from) * out_slice,
+        end_lines(p, sums + (n - u.n0) * sum_image * wide, pitch, results_at + (n - u.n0) * out_size * all_rows * narrow, all_rows, (u.to - u.from) * out_slice,
                 std::min(vectors * k.lanes, p.rows - panel * ld), p.bias ? p.bias + first * narrow : nullptr);
       return;
     }

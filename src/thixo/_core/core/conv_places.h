@@ -73,10 +73,14 @@ struct PlacesJob {
   bool turned = false;  // the weight is [groups][channels][rows][taps], else [groups][rows][channels][taps]
   const char* bias = nullptr;
   char* y = nullptr;
+  const char* more = nullptr;  // added to the results, which have their channels side by side; see conv_end.h
+  bool relu = false;
   bool last = false;    // y has its channels side by side
   const char* packed = nullptr;  // the weight as it is read, where that was made before; see pack_places, winograd_kernels
   std::vector<PlacePhase> phases;
   double work = 0;
+
+  bool plain_end() const { return !more && !relu; }
 
   // Set by `plan_places`: vectors of a tile; cycles for all of it.
   int64_t vectors = 1;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstring>
 
+#include "conv_end.h"
 #include "conv_products.h"
 #include "shipped.h"
 #include "thread_pool.h"
@@ -257,11 +258,11 @@ struct Room {
                  plan.direct ? at(i) : sums.data + ((i - r) * 2 * row + skip) * 4, plan.direct ? p.out[2] * all_rows : row, plan.direct ? all_rows : plan.ld,
                  plan.across, vectors(panel) * k.lanes, &wrong);
     if (p.last) {
-      if (plan.direct && !bias) return;
+      if (plan.direct && !bias && p.plain_end()) return;
       for (int64_t i = r; i < last; ++i)
         for (int64_t h = 0; h < std::min<int64_t>(2, p.out[1] - 2 * (from + i % each)); ++h) {
           char* to = at(i) + h * p.out[2] * all_rows * 4;
-          k.lines(plan.direct ? to : sums.data + ((i - r) * 2 * row + h * row + skip) * 4, plan.direct ? all_rows : plan.ld, to, all_rows, p.out[2], count, bias);
+          end_lines(p, plan.direct ? to : sums.data + ((i - r) * 2 * row + h * row + skip) * 4, plan.direct ? all_rows : plan.ld, to, all_rows, p.out[2], count, bias);
         }
       return;
     }
@@ -285,16 +286,19 @@ bool winograd_fits() {
   return t.in && t.weight && t.out;
 }
 
-bool winograd_pays(const PlacesJob& p, bool packed) {
-  if (!winograd_fits() || p.image.channels < 4 || p.rows < 4) return false;
+double winograd_cycles(const PlacesJob& p, bool packed) {
   // Cycles for vectors of channels and rows.
   const double lanes = double(p.kernels->lanes), rows = double(ceil_div(p.rows, p.kernels->lanes)), channels = double(p.image.channels);
   const double tiles = double(p.batch * p.groups * ceil_div(p.out[1], 2) * ceil_div(p.out[2], 2)), pairs = double(p.groups) * channels * rows;
   const bool far = pairs * 16 * 64 > 2 << 20;
   const double kernels = pairs * (packed ? (far ? 60 : 0) : far ? 220 : 80);
   // A product of few channels is short, and what surrounds it counts; so do the transforms.
-  const double own = tiles * rows * 16 * (channels * 0.55 + 5) + tiles * (channels / lanes * 45 + rows * (p.last ? 60 : 110)) + kernels;
-  return own < 0.95 * (p.last || p.image.last ? p.cycles : std::min(p.cycles, planes_cycles(p)));
+  return tiles * rows * 16 * (channels * 0.55 + 5) + tiles * (channels / lanes * 45 + rows * (p.last ? 60 : 110)) + kernels;
+}
+
+bool winograd_pays(const PlacesJob& p, bool packed) {
+  if (!winograd_fits() || p.image.channels < 4 || p.rows < 4) return false;
+  return winograd_cycles(p, packed) < 0.95 * (p.last || p.image.last ? p.cycles : std::min(p.cycles, planes_cycles(p)));
 }
 
 size_t winograd_kernel_bytes(const PlacesJob& p) { return size_t(p.groups * kProducts * Plan(p).u_each) * 4; }

@@ -9,6 +9,7 @@ namespace thixo {
 bool winograd_fits();
 // With `packed`, transforms of kernels are there already.
 bool winograd_pays(const PlacesJob& planned, bool packed = false);
+double winograd_cycles(const PlacesJob& planned, bool packed);  // about
 // The weight must be 3x3, stride and dilation 1, and all of it float32. False if a result is no finite number: then
 // Winograd's sums are not those of the definition.
 bool winograd(const PlacesJob& planned);

@@ -206,7 +206,8 @@ void ConvolutionStep::run() {
     fixed = false;
     packed = pack_weight(convolution, w.at());
   }
-  convolve(convolution, x.at(), w.at(), bias.storage ? bias.at() : nullptr, y.at(), packed.get());
+  const ConvEnd end{more.storage ? more.at() : nullptr, relu, more_last};
+  convolve(convolution, x.at(), w.at(), bias.storage ? bias.at() : nullptr, y.at(), packed.get(), end);
 }
 
 }  // namespace thixo

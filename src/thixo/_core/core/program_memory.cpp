@@ -62,7 +62,7 @@ void ConvolutionStep::add_needs(Needs& needs) const {
     if (kind == Kind::Input) return void(convolve_transposed(convolution, nullptr, nullptr, nullptr));
     const auto made = fixed ? pack_weight(convolution, nullptr) : packed;
     if (made) needs.prepared += made->bytes;
-    convolve(convolution, nullptr, nullptr, nullptr, nullptr, made.get());
+    convolve(convolution, nullptr, nullptr, nullptr, nullptr, made.get(), {more.storage ? &needs : nullptr, relu, more_last});
   });
 }
 

@@ -123,6 +123,8 @@ struct ConvolutionStep final : Step {
   Kind kind = Kind::Forward;
   Convolution convolution;
   Place x, w, bias, y;
+  Place more;              // what is added to y, and whether it has its channels side by side
+  bool more_last = false, relu = false;
   bool fixed = false;  // the weight never changes: it is packed by the first run
   std::shared_ptr<const PackedWeight> packed;
   void run() override;

@@ -31,6 +31,7 @@ from thixo.codegen.llvm.window_turn import (
     spread_function,
 )
 from thixo.codegen.llvm.winograd import winograd_functions
+from thixo.codegen.llvm.winograd_wide import wide_functions
 
 COMPUTE = {"f32": "f32", "f64": "f64", "f16": "f32", "bf16": "f32"}
 
@@ -415,6 +416,6 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
             lines_function(dtype, compute, target),
         ]
         yield f"conv-{dtype}", module(functions)
-    yield "conv-winograd", module(winograd_functions(target))
+    yield "conv-winograd", module([*winograd_functions(target), *wide_functions(target)])
     functions, constants = products_functions(target)
     yield "conv-products", module(functions, constants)

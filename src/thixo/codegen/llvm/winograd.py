@@ -155,7 +155,7 @@ def output_function(target: Target) -> Function:
                 )
                 f.store(vec, value, place, 4)
             to = f.at(to, "%y_row", "float")
-    _report(f, vec, lanes, seen)
+    report_odd(f, vec, lanes, seen)
     return f
 
 
@@ -208,11 +208,12 @@ def back_function(target: Target) -> Function:
                 )
                 f.store(vec, value, to, 4)
                 to = f.at(to, "%w_tap", "float")
-    _report(f, vec, lanes, seen)
+    report_odd(f, vec, lanes, seen)
     return f
 
 
-def _report(f: Function, vec: str, lanes: int, seen: str) -> None:
+def report_odd(f: Function, vec: str, lanes: int, seen: str) -> None:
+    """Set `wrong` where a sum of zeros times results is no number."""
     odd = f.op(f"fcmp uno {vec} {f.load(vec, seen)}, zeroinitializer")
     any_odd = f.call(f"llvm.vector.reduce.or.v{lanes}i1", "i1", (f"<{lanes} x i1>", odd))
     with f.when(any_odd):
