@@ -29,16 +29,24 @@ def runnable() -> list[str]:
 
 @pytest.mark.parametrize("name", runnable())
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
-def test_tiles_compute(name: str, dtype: str) -> None:
-    """Every number of rows and columns, both layouts of A, with and without what was in C."""
+@pytest.mark.parametrize("which", ["tile", "tile_wide"])
+def test_tiles_compute(name: str, dtype: str, which: str) -> None:
+    """Every number of rows and columns, all layouts of A, with and without what was in C."""
     chosen = target.named(name)
+    tile = contract.tile_of(dtype, chosen)
+    width = tile.width
+    if which == "tile_wide":
+        wide = contract.wide_tile_of(dtype, chosen)
+        if wide is None:
+            pytest.skip("this target has no such tile")
+        assert wide.columns > tile.columns
+        tile = wide
     functions, constants = contract.tile_functions(dtype, chosen)
     code = object_code(emit.module(functions, constants), chosen)
-    (address,) = loaded().addresses(code, [f"gemm_{dtype}_tile"])
+    (address,) = loaded().addresses(code, [f"gemm_{dtype}_{which}"])
     call = ctypes.CFUNCTYPE(
         None, NUMBER, ADDRESS, NUMBER, NUMBER, ADDRESS, NUMBER, ADDRESS, *[NUMBER] * 4
     )(address)
-    tile = contract.tile_of(dtype, chosen)
     kind = {"f32": np.float32, "f64": np.float64}[dtype]
     random = np.random.default_rng(0)
     for rows in range(1, tile.rows + 1):
@@ -46,15 +54,16 @@ def test_tiles_compute(name: str, dtype: str) -> None:
             k, add = int(random.integers(0, 70)), int(random.integers(2))
             a = random.integers(-4, 5, (rows, k)).astype(kind)
             b = random.integers(-4, 5, (k, tile.columns)).astype(kind)
-            for by_rows in (False, True):
+            panel = np.zeros((k, width), kind)
+            panel[:, :rows] = a.T
+            lies = {(k, 1): a, (1, rows): np.ascontiguousarray(a.T), (1, width): panel}
+            for strides, memory in lies.items():
                 c = random.integers(-4, 5, (rows, columns + 3)).astype(kind)
                 wanted = c.copy()
                 wanted[:, :columns] = add * c[:, :columns] + a @ b[:, :columns]
-                lies = a if by_rows else np.ascontiguousarray(a.T)
-                strides = (k, 1) if by_rows else (1, rows)
-                call(k, lies.ctypes.data, *strides, b.ctypes.data, tile.columns, c.ctypes.data,
+                call(k, memory.ctypes.data, *strides, b.ctypes.data, tile.columns, c.ctypes.data,
                      columns + 3, rows, columns, add)  # fmt: skip
-                assert (c == wanted).all(), (rows, columns, k, by_rows, add)
+                assert (c == wanted).all(), (rows, columns, k, strides, add)
 
 
 @pytest.mark.parametrize("name", runnable())

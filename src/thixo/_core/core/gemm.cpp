@@ -91,7 +91,7 @@ bool a_stays(const Job& job, const GemmKernels& g) {
 // Columns that fill vectors badly, while rows would fill them well. An A that would be turned in either case needs fewer of
 // them than one that could stay where it is.
 bool better_transposed(const Job& job, const GemmKernels& g) {
-  const int64_t lanes = g.tiles.columns / 2;  // 16 for tiles of bfloat16 too
+  const int64_t lanes = g.tiles.lanes;
   const double own = double(round_up(job.n, lanes)) / double(job.n);
   const double other = double(round_up(job.m, lanes)) / double(job.m);
   const bool stays = a_stays_fits(job, g);
@@ -174,7 +174,7 @@ void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t
 }
 
 Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_cost) {
-  const int64_t tall = ceil_div(job.m, t.rows), wide = ceil_div(job.n, t.columns), lanes = std::max<int64_t>(1, t.columns / 2);
+  const int64_t tall = ceil_div(job.m, t.rows), wide = ceil_div(job.n, t.columns), lanes = t.lanes;
   const int64_t height = t.whole ? t.rows : 0;
   Shares best{job.m, tall, wide, height, 1, 1};
   if (!job.parallel) return best;

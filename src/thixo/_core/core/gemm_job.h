@@ -83,6 +83,16 @@ struct Shares {
     return {r * row_panels / down, (r + 1) * row_panels / down, c * column_panels / across, (c + 1) * column_panels / across};
   }
 };
+// Vectors of columns up to which one that is left alone costs more than fewer rows in a tile.
+constexpr int64_t kMostWideVectors = 9;
+
+// The tiles for an A that is read from where it is: wide ones where the others would leave a vector alone.
+inline const TileKernels& tiles_in_place(const Job& job, const GemmKernels& g) {
+  const int64_t vectors = ceil_div(job.n, g.tiles.lanes);
+  const bool one_left = vectors % 2 == 1 && vectors > 1 && vectors <= kMostWideVectors;
+  return g.wide.rows > 0 && one_left && !job.packed ? g.wide : g.tiles;
+}
+
 // Such that the largest takes as little time as possible: each packs panels for itself, of A and B, which takes so many
 // times as long as a tile.
 Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_cost);

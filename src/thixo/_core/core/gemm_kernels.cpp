@@ -28,9 +28,24 @@ bool find_tiles(TileKernels& tiles, const std::string& source, const std::string
   tiles.rows = shape[0];
   tiles.columns = shape[1];
   tiles.width = shape[2];
+  tiles.lanes = shape[4];
   if (tiles.rows * tiles.columns * tiles.unit > kMostTileBytes) return false;
   if (source == compute) find(tiles.copying, "gemm_" + compute + "_tile_copying");
   return find_packs(tiles, "gemm_" + source) && find(tiles.tile, "gemm_" + compute + "_tile");
+}
+
+// Missing if the library has none.
+TileKernels find_wide(const TileKernels& tiles, const std::string& dtype) {
+  auto* shape = static_cast<const int64_t*>(shipped(("gemm_" + dtype + "_shape").c_str()));
+  TileKernels wide = tiles;
+  wide.rows = shape[5];
+  wide.columns = shape[6];
+  wide.copying = nullptr;
+  const std::string name = "gemm_" + dtype;
+  if (wide.rows == 0 || wide.rows * wide.columns * wide.unit > kMostTileBytes || !find(wide.tile, name + "_tile_wide") ||
+      !find(wide.pack_b_along, name + "_pack_wide_along") || !find(wide.pack_b_across, name + "_pack_wide_across"))
+    return {};
+  return wide;
 }
 
 // ---- bfloat16 with instructions of its own: see codegen/llvm/contract_bf16.py for the panels
@@ -69,6 +84,7 @@ void use_bfloat_instructions(GemmKernels& g) {
   tiles.whole = true;
   if ((any || way == BFloatWay::Tiles) && cpu_features().amx_bf16) {
     tiles.rows = tiles.columns = tiles.width = tiles.depth = 32;
+    tiles.lanes = 16;
     tiles.unit = 64;
     tiles.block = 2048;  // so fast that sums kept between passes would cost more than panels from a farther cache
     tiles.pack_a_any = tiles_a_any;
@@ -85,6 +101,7 @@ void use_bfloat_instructions(GemmKernels& g) {
     tiles.rows = shape[0];
     tiles.columns = shape[1];
     tiles.width = shape[2];
+    tiles.lanes = tiles.columns / 2;
     tiles.depth = 2;
     tiles.unit = 4;
     tiles.block = 512;
@@ -105,6 +122,7 @@ GemmKernels load(DType dtype) {
   find(fast.dots_far, "gemm_" + source + "_dots_far");
   find(fast.finish_turned, "gemm_" + source + "_finish_turned");
   fast.partial_rows_of_b = static_cast<const int64_t*>(shipped(("gemm_" + compute + "_shape").c_str()))[3] != 0;
+  if (source == compute) fast.wide = find_wide(fast.tiles, compute);
   fast.small = fast.tiles;
   if (dtype == DType::BF16) use_bfloat_instructions(fast);
   return fast;

@@ -28,6 +28,7 @@ constexpr int64_t kMostTileBytes = 32 * 32 * 4;
 struct TileKernels {
   int64_t rows = 0, columns = 0;  // of a tile of C
   int64_t width = 0;              // of a panel of A, at least `rows`; those of B are `columns` wide
+  int64_t lanes = 1;              // columns that a vector holds
   int64_t depth = 1, unit = 4;    // k in a unit, bytes of a unit
   int64_t block = 256;            // most k in one pass: a panel of B stays in the nearest cache
   bool whole = false;             // tiles are written whole, whatever rows and columns say
@@ -42,6 +43,7 @@ struct TileKernels {
 struct GemmKernels {
   DType source = DType::F32, compute = DType::F32;
   TileKernels tiles;
+  TileKernels wide;   // may have no rows: fewer of them and one more vector, for A in place; panels of A as those of `tiles`
   TileKernels small;  // for products so small that tiles of instructions for a 16-bit dtype are not filled
   bool partial_rows_of_b = false;  // the tile may read B in place where fewer columns are left than a vector has
   FinishCall finish = nullptr;

@@ -29,7 +29,7 @@ bool begins_lines(const Job& job) {
 struct Packed {
   const Job& job;
   const GemmKernels& g;
-  const TileKernels& t = g.tiles;
+  const TileKernels& t;
   const bool a_stays;  // A is read from where it is
   // Rows of B that lie well are packed by the first product that reads them. Those that begin within a line of the cache
   // it would load in two pieces each, while it has no slots to spare.
@@ -51,7 +51,7 @@ struct Packed {
   const int64_t slab = std::clamp<int64_t>(kSlabBytes / b_panel, 1, most_columns);
   Buffer all_sums{between ? size_t(round_up(job.m, t.rows) * sums_ld * wide) : 0};
 
-  Packed(const Job& job, const GemmKernels& g, bool a_stays) : job(job), g(g), a_stays(a_stays) {}
+  Packed(const Job& job, const GemmKernels& g, const TileKernels& t, bool a_stays) : job(job), g(g), t(t), a_stays(a_stays) {}
 
   int64_t depth(int64_t k) const { return std::min(pass, job.k - k); }
   bool copies(int64_t column_panel) const { return packs_itself && (column_panel + 1) * t.columns <= job.n; }
@@ -187,14 +187,16 @@ bool a_stays_fits(const Job& job, const GemmKernels& g) {
   return g.source == g.compute && g.tiles.depth == 1 && (job.a_k == 1 || job.a_row == 1);
 }
 
-void packed_product(const Job& job, const GemmKernels& g, bool a_stays) { Packed(job, g, a_stays).run(); }
+void packed_product(const Job& job, const GemmKernels& g, bool a_stays) {
+  Packed(job, g, a_stays ? tiles_in_place(job, g) : g.tiles, a_stays).run();
+}
 
 bool packed_fits(const Job& job, const GemmKernels& g) {
   return g.source == g.compute && g.tiles.depth == 1 && job.packed->columns == g.tiles.columns && job.packed->pass == pass_of(job, g.tiles);
 }
 
 std::shared_ptr<const PackedMatrix> pack_panels(const Job& job, const GemmKernels& g) {
-  const Packed product(job, g, true);
+  const Packed product(job, g, g.tiles, true);
   auto made = std::make_shared<PackedMatrix>();
   made->columns = g.tiles.columns;
   made->pass = product.pass;

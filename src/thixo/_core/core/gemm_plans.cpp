@@ -78,7 +78,7 @@ inline void fetch_to_write(const char* at, int64_t bytes) {
 
 void direct_product(const Job& job, const GemmKernels& g) {
   if (streams_c(job, g)) return streamed_product(job, g);
-  const TileKernels& t = g.tiles;
+  const TileKernels& t = tiles_in_place(job, g);
   const bool more = job.bias || job.epilogue.apply;
   const int64_t item = item_size(job.dtype);
   // A large B is read a few rows at a time, from left to right: that is a pattern the processor's prefetch sees.

@@ -8,23 +8,23 @@ namespace {
 
 constexpr int64_t kMost = 64;                  // rows, columns and k
 constexpr int64_t kMostForTiles = 16 * 16 * 32;  // products (multiplications) that would fill a tile of bfloat16 badly
-constexpr int64_t kWidest = 16, kColumns = kMost + 32;  // of panels of A; of all panels of B
+constexpr int64_t kWidest = 16, kColumns = kMost + 48;  // of panels of A; of all panels of B
 
 }  // namespace
 
 bool small_fits(const Job& job, const GemmKernels& g) {
   if (job.m > kMost || job.n > kMost || job.k > kMost) return false;
   if (g.tiles.depth > 1 && job.m * job.n * job.k > kMostForTiles) return false;
-  return g.small.width <= kWidest && g.small.columns <= kColumns - kMost && !job.parallel;
+  return g.small.width <= kWidest && std::max(g.small.columns, g.wide.columns) <= kColumns - kMost && !job.parallel;
 }
 
 void small_product(const Job& job, const GemmKernels& g) {
   if (rehearsing()) return;
-  const TileKernels& t = g.small;
   const int64_t wide = item_size(g.compute);
   alignas(64) char tile[kMostTileBytes], a_room[kMost * kWidest * sizeof(double)], b_room[kMost * kColumns * sizeof(double)];
   const bool same = g.source == g.compute, in_c = same && job.c_n == 1;
   const bool a_stays = same && (job.a_k == 1 || job.a_row == 1);
+  const TileKernels& t = a_stays ? tiles_in_place(job, g) : g.small;
   const int64_t height = panel_height(job.m, t.rows), b_panel = job.k * t.columns * wide;
   for (int64_t column = 0, j = 0; column < job.n; column += t.columns, ++j)
     pack_panel(t.pack_b_along, t.pack_b_across, t.pack_b_any, job.b_at(0, column), job.b_n, job.b_k, b_room + j * b_panel,

@@ -2,9 +2,11 @@
 
 One generator makes them for every dtype and target. What a library exports for an element type, say f32:
 
-    gemm_f32_shape   [rows, columns of the tile, width of A's panels, 1 where partial rows of B may be read in place]
+    gemm_f32_shape   [rows, columns of the tile, width of A's panels, 1 where partial rows of B may be read in place,
+                      elements of a vector, rows and columns of the wide tile or zeros]
     gemm_f32_tile    C[rows, columns] (+)= A B, see `tile_functions`
     gemm_f32_tile_copying   the same, and what it reads of B becomes a panel
+    gemm_f32_tile_wide      the same with fewer rows and one more vector, where there is such a tile: see `wide_tile_of`
     gemm_f32_pack_rows_along ...  panels, see contract_pack.py
 
 The native driver (core/gemm.cpp) does the rest: blocking, threads, edges, batches.
@@ -70,6 +72,18 @@ def tile_of(dtype: str, target: Target) -> Tile:
     return Tile(dtype, rows, vectors, lanes)
 
 
+def wide_tile_of(dtype: str, target: Target) -> Tile | None:
+    """The tile of one more vector, for an odd number of them and rows of A in place; None where there is none.
+
+    The tile above would leave one vector alone, for which each element of A is loaded as often as multiplied.
+    """
+    if target.vector_bytes < 64:
+        return None
+    vectors = tile_of(dtype, target).vectors + 1
+    rows = (target.registers - vectors - 1) // vectors
+    return Tile(dtype, rows, vectors, target.lanes(BYTES[dtype]))
+
+
 def _broadcasting_rows(target: Target, rows: int, vectors: int) -> int:
     """How many rows' elements of a panel of A are not loaded into a register, but by the multiply-adds themselves.
 
@@ -106,7 +120,7 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
 
     `gemm_<dtype>_tile_copying` takes a panel of A and whole rows of B in place, and writes those to a panel.
     """
-    tile = tile_of(dtype, target)
+    tile, wide = tile_of(dtype, target), wide_tile_of(dtype, target)
     functions: list[Function] = []
     heights = range(1, tile.rows + 1)
     for kind in ("panel", "columns", "rows"):
@@ -114,15 +128,34 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
             for vectors in range(1, tile.vectors + 1):
                 functions += [_case(tile, target, rows, vectors, masked, kind) for rows in heights]
     copying = [_case(tile, target, rows, tile.vectors, False, "copying") for rows in heights]
-    shape = [tile.rows, tile.columns, tile.width, int(target.masks)]
-    constants = "\n".join(
-        [
-            _pointers(f"gemm_{dtype}_cases", [f.name for f in functions]),
-            _pointers(f"gemm_{dtype}_copying_cases", [f.name for f in copying]),
-            f"@gemm_{dtype}_shape = constant [{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]",
-        ]
-    )
-    return [*functions, *copying, _entry(tile, target), _copying_entry(tile, target)], constants
+    shape = [tile.rows, tile.columns, tile.width, int(target.masks), tile.lanes]
+    shape += [wide.rows, wide.columns] if wide else [0, 0]
+    constants = [
+        _pointers(f"gemm_{dtype}_cases", [f.name for f in functions]),
+        _pointers(f"gemm_{dtype}_copying_cases", [f.name for f in copying]),
+        f"@gemm_{dtype}_shape = constant [{len(shape)} x i64] [{', '.join(f'i64 {n}' for n in shape)}]",
+    ]
+    functions += [*copying, _entry(tile, target, "tile", "cases"), _copying_entry(tile, target)]
+    if wide:
+        more, listed = _wide_functions(wide, target)
+        functions += more
+        constants.append(listed)
+    return functions, "\n".join(constants)
+
+
+def _wide_functions(wide: Tile, target: Target) -> tuple[list[Function], str]:
+    """`gemm_<dtype>_tile_wide`, and its cases: those of fewer vectors are the other tile's."""
+    functions, listed = [], []
+    for kind in ("columns", "columns", "rows"):  # panels of A have no tile of their own
+        for masked in (False, True):
+            for vectors in range(1, wide.vectors + 1):
+                for rows in range(1, wide.rows + 1):
+                    name = _case_name(wide, rows, vectors, masked, kind)
+                    if vectors == wide.vectors and name not in listed:
+                        functions.append(_case(wide, target, rows, vectors, masked, kind))
+                    listed.append(name)
+    functions.append(_entry(wide, target, "tile_wide", "wide_cases"))
+    return functions, _pointers(f"gemm_{wide.dtype}_wide_cases", listed)
 
 
 def _pointers(name: str, functions: Sequence[str]) -> str:
@@ -135,9 +168,9 @@ def _go_to(f: Function, chosen: str) -> None:
     f.line(f"musttail call void {chosen}({values})")
 
 
-def _entry(tile: Tile, target: Target) -> Function:
+def _entry(tile: Tile, target: Target, name: str, cases: str) -> Function:
     """Chooses the case: how A lies, whether the last vector is partial, vectors, rows."""
-    f = Function(f"gemm_{tile.dtype}_tile", PARAMETERS, attributes=target.attributes)
+    f = Function(f"gemm_{tile.dtype}_{name}", PARAMETERS, attributes=target.attributes)
     in_place = f.op(f"zext i1 {f.compare('ne', '%a_k', tile.width)} to i64")
     kind = f.choose(f.compare("ne", "%a_row", 1), "i64", "2", in_place)
     vectors = f.div(f.add("%columns", tile.lanes - 1), tile.lanes)
@@ -146,7 +179,7 @@ def _entry(tile: Tile, target: Target) -> Function:
     index = f.add(f.mul(kind, 2), masked)
     index = f.add(f.mul(index, tile.vectors), f.sub(vectors, 1))
     index = f.add(f.mul(index, tile.rows), f.sub("%rows", 1))
-    chosen = f.load("ptr", f.at(f"@gemm_{tile.dtype}_cases", index, "ptr"))
+    chosen = f.load("ptr", f.at(f"@gemm_{tile.dtype}_{cases}", index, "ptr"))
     _go_to(f, chosen)
     return f
 
@@ -159,11 +192,15 @@ def _copying_entry(tile: Tile, target: Target) -> Function:
     return f
 
 
+def _case_name(tile: Tile, rows: int, vectors: int, masked: bool, kind: str) -> str:
+    return f"gemm_{tile.dtype}_{kind}{'_masked' if masked else ''}_{rows}x{vectors}"
+
+
 def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kind: str) -> Function:
     by_rows, copies = kind == "rows", kind == "copying"
     unroll = 1 if by_rows and target.vector_bytes < 64 else _UNROLL
     in_panel = copies or kind == "panel"
-    name = f"gemm_{tile.dtype}_{kind}{'_masked' if masked else ''}_{rows}x{vectors}"
+    name = _case_name(tile, rows, vectors, masked, kind)
     parameters = (*PARAMETERS, _COPY) if copies else PARAMETERS
     f = Function(name, parameters, attributes=target.attributes, internal=True)
     size, vec = tile.bytes, tile.vector

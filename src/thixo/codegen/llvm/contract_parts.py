@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from thixo.codegen.llvm import contract_bf16
-from thixo.codegen.llvm.contract import tile_functions, tile_of
+from thixo.codegen.llvm.contract import tile_functions, tile_of, wide_tile_of
 from thixo.codegen.llvm.contract_pack import finish_function, pack_functions, turned_finish_function
 from thixo.codegen.llvm.contract_thin import thin_functions
 from thixo.codegen.llvm.emit import module
@@ -28,6 +28,10 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
             turned_finish_function(compute, dtype, target),
             *thin_functions(dtype, target),
         ]
+        wide = wide_tile_of(compute, target)
+        if wide and dtype == compute:
+            name = f"gemm_{dtype}_pack_wide"
+            functions += pack_functions(dtype, compute, wide.columns, wide.columns, name, target)
         yield f"gemm-{dtype}", module(functions)
         if dtype == compute:
             tiles, constants = tile_functions(dtype, target)

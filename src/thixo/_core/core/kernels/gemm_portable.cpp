@@ -98,6 +98,7 @@ GemmKernels make(DType source, DType compute) {
   made.tiles.rows = made.tiles.width = kRows;
   made.tiles.columns = kColumns;
   made.tiles.unit = sizeof(T);
+  made.tiles.lanes = kColumns / 2;
   made.tiles.tile = tile<T>;
   made.tiles.pack_a_along = along<S, T, kRows>;
   made.tiles.pack_a_across = across<S, T, kRows>;
