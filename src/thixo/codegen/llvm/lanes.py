@@ -26,6 +26,7 @@ class Lanes:
 
     def __init__(self, function: Function, count: int, target: Target) -> None:
         self.f, self.count, self.target = function, count, target
+        self.masks: dict[str, str] = {}  # of the first so many elements, where one was made for all
 
     def type(self, name: str) -> str:
         """The LLVM type of a register."""
@@ -312,7 +313,13 @@ class Lanes:
             return [self.f.op(f"extractelement {type} {raw}, i64 {p}") for p in (0, 1)]
         return [self._every_second(raw, type, count, p) for p in (0, 1)]
 
+    def keep_mask(self, left: str) -> None:
+        """Make the mask of so many elements here, once for all that follows: inside of a loop it would be made anew."""
+        self.masks[left] = self.f.mask(left, self.count)
+
     def _mask(self, operand: Operand, left: str) -> str:
+        if operand.parts == 1 and left in self.masks:
+            return self.masks[left]
         elements = left if operand.parts == 1 else self.f.mul(left, operand.parts)
         return self.f.mask(elements, self.count * operand.parts)
 

@@ -48,6 +48,13 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
     block, places = count * groups, Places(plan, f)
     vectors, single = Lanes(f, count, target), Lanes(f, 1, target)
     rows, blocks = "%rows", blocks_of(plan, count, groups)
+    if target.masks and count > 1 and not any(one.op == "reduce" for one in kernel.body):
+        from thixo.codegen.llvm.rows_places import FewRows
+
+        few = FewRows(places, vectors)
+        with f.loop(0, rows, count) as row:
+            few.write(row)
+        return module([f])
     if blocks > 1:
         masks = target.masks and count > 1
         forms = [(Block(places, vectors, groups, block), blocks, block)]
@@ -122,6 +129,8 @@ class Block:
         """The block begins with this row."""
         f = self.f
         self.left = f.sub("%rows", row) if self.masked else None
+        if self.left is not None:
+            self.lanes.keep_mask(self.left)
         self.rows = []
         for base, operand in zip(self.bases, self.kernel.operands, strict=True):
             moves = operand.view in ("full", "row")

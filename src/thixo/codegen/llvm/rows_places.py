@@ -1,0 +1,61 @@
+"""Row kernels that reduce nothing, with lanes across few rows: the last walk where a kernel was cut into walks (rowwise_walks.py).
+
+A row is a channel, and all places of all images lie along it: each place is one vector or a few. Next to so little work
+addresses count, so several places are taken at a time, pointers move on by sums alone, and the mask of the lanes is made once.
+"""
+
+from __future__ import annotations
+
+from thixo.codegen.kernel import Operand
+from thixo.codegen.llvm.rows_across import Block, Places
+from thixo.codegen.llvm.lanes import Lanes
+
+PLACES = 4  # at a time
+AHEAD = 32  # places between what is computed and what is fetched into the cache: 2 kB of sixteen float32
+
+
+class FewRows(Block):
+    """One vector of rows."""
+
+    def __init__(self, places: Places, lanes: Lanes) -> None:
+        super().__init__(places, lanes, 1, lanes.count, True)
+        f, operands = self.f, self.kernel.operands
+        self.moving = [k for k, o in enumerate(operands) if o.view in ("full", "column")]
+        self.steps = {
+            k: [f.mul(self.strides[k][2], n) for n in range(PLACES + 1)] for k in self.moving
+        }
+        self.ahead = {k: f.mul(self.strides[k][2], AHEAD) for k in self.moving}
+        self.at = {k: f.variable("ptr", align=8) for k in self.moving}
+
+    def write(self, row: str) -> None:
+        """All places of these rows."""
+        f = self.f
+        self.enter(row)
+        with f.loop(0, "%segments") as segment:
+            self.turn_to(segment)
+            for k in self.moving:
+                f.store("ptr", self.places[k], self.at[k])
+            whole = f.op(f"and i64 %columns, {-PLACES}")
+            with f.loop(0, whole, PLACES):
+                self.some(PLACES)
+            with f.loop(whole, "%columns"):
+                self.some(1)
+        for walk in self.plan.walks:
+            self.define(walk.uniform)
+
+    def some(self, count: int) -> None:
+        """So many places from where the pointers are."""
+        f, operands = self.f, self.kernel.operands
+        first = {k: f.load("ptr", self.at[k]) for k in self.moving}
+        for n in range(count):
+            for k in self.moving:
+                self.places[k] = f.at(first[k], self.steps[k][n]) if n else first[k]
+                if count > 1 and operands[k].view == "full" and (not n or operands[k].bytes > 1):
+                    f.prefetch(f.at(self.places[k], self.ahead[k]), write=operands[k].written)
+            for walk in self.plan.walks:
+                self.body(walk, [], "0", fetches=False)
+        for k in self.moving:
+            f.store("ptr", f.at(first[k], self.steps[k][count]), self.at[k])
+
+    def fetch_ahead(self, operand: Operand, base: str, stride: str, i: str) -> None:
+        """Done for several places at a time."""
