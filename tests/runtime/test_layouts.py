@@ -68,6 +68,7 @@ CASES = [
     (5, 20, 24, 14, tx.float32),
     (2, 8, 16, 7, tx.float64),
     (9, 16, 64, 32, tx.float32),  # long enough for a kernel of each walk
+    (11, 20, 40, 37, tx.float32),  # the same, with channels and places that fill no vectors
 ]
 
 

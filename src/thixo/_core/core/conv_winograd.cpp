@@ -41,6 +41,7 @@ Transforms transforms() {
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kProducts = 16;
 constexpr int64_t kImageBytes = 512 << 10;  // of images that are worked on together
+constexpr int64_t kFewImages = 160 << 10;   // the same where all products are one call, which asks for the next images meanwhile
 constexpr int64_t kBlockBytes = 384 << 10;  // of V for one block of tiles, and of the products: near, beside images and U
 constexpr int64_t kManyBytes = 3 << 20;     // of images and V where U is heavy: it is far away, and read once for them
 constexpr int64_t kManyProducts = 768 << 10;  // of the products then
@@ -88,16 +89,16 @@ struct Plan {
     v_row = round_up(image.channels, k.lanes);
     if (v_row % 64 == 0) v_row += k.lanes;
     heavy = p.groups * kProducts * panels * image.channels * ld * 4 > kHeavyBytes;
+    const int64_t most = std::max<int64_t>(kPassBytes / (ld * 4), 16);
+    pass = ceil_div(image.channels, ceil_div(image.channels, most));
+    at_once = t.products && !heavy && pass == image.channels;
     const int64_t bytes = p.groups * image.elements() * 4, most_bytes = heavy ? kManyBytes : kImageBytes;
     strip = ceil_div(down, std::min(ceil_div(bytes, most_bytes), down));
-    images = strip < down ? 1 : std::clamp<int64_t>(most_bytes / std::max<int64_t>(bytes, 1), 1, p.batch);
+    images = strip < down ? 1 : std::clamp<int64_t>((at_once ? kFewImages : most_bytes) / std::max<int64_t>(bytes, 1), 1, p.batch);
     // Where U is light, V and the products of a block stay in the nearest cache beside it.
     const bool light = p.groups * kProducts * panels * image.channels * ld * 4 <= kLightBytes;
     block = std::clamp<int64_t>((heavy ? kManyBytes : light ? kNearBlock : kBlockBytes) / (kProducts * v_row * 4 * across), 1, strip * images);
     block = ceil_div(strip * images, ceil_div(strip * images, block));
-    const int64_t most = std::max<int64_t>(kPassBytes / (ld * 4), 16);
-    pass = ceil_div(image.channels, ceil_div(image.channels, most));
-    at_once = t.products && !heavy && pass == image.channels;
     if (at_once) v_row = k.lanes;
     v_run = block * across * v_row;
     v_each = apart(at_once ? ceil_div(image.channels, k.lanes) * v_run : v_run);
@@ -323,7 +324,9 @@ bool winograd(const PlacesJob& p) {
   const float* kernels = reinterpret_cast<const float*>(p.packed ? p.packed : u.data);
   const int64_t strips = ceil_div(plan.down, plan.strip), units = ceil_div(p.batch, plan.images) * strips * splits;
   std::atomic<int64_t> wrong{0};
-  parallel_for(units, parallel ? 1 : units, [&](int64_t from, int64_t to) {
+  // Several units in a turn: the padding of images is cleared once for each.
+  const int64_t grain = splits > 1 ? 1 : std::max<int64_t>(1, units / (4 * threads));
+  parallel_for(units, parallel ? grain : units, [&](int64_t from, int64_t to) {
     Room room(plan);
     if (rehearsing()) return;
     for (int64_t i = from; i < to; ++i) {

@@ -7,8 +7,8 @@ addresses count, so several places are taken at a time, pointers move on by sums
 from __future__ import annotations
 
 from thixo.codegen.kernel import Operand
-from thixo.codegen.llvm.rows_across import Block, Places
 from thixo.codegen.llvm.lanes import Lanes
+from thixo.codegen.llvm.rows_across import Block, Places
 
 PLACES = 4  # at a time
 AHEAD = 32  # places between what is computed and what is fetched into the cache: 2 kB of sixteen float32
