@@ -153,3 +153,70 @@ def test_what_fails_beside_others_leaves_a_cache_as_it_was():
     with pytest.raises(tx.errors.ThixoError, match="out of range"):
         call(given + 1, tx.tensor([2, 0]))
     assert session.run("cache").tolist() == before
+
+
+def meeting(after=()):
+    """Two products whose sum goes on; `after` says what follows."""
+    graph = Graph("meeting")
+    x, w = graph.input("x", "f32[n, k]"), graph.input("w", "f32[k, m]")
+    y, v = graph.input("y", "f32[n, j]"), graph.input("v", "f32[m, j]")
+    b = graph.input("b", "f32[m]")
+    total = graph.call("add", graph.call("matmul", x, w), graph.call("nn.functional.linear", y, v, b))
+    ends = [total]
+    for name in after:
+        ends.append(graph.call(name, ends[-1]))
+    graph.outputs = [*ends[-1:], graph.call("mul", total, 0.5)]
+    return graph
+
+
+def random(n, k, j, m):
+    return [tx.randn(n, k), tx.randn(k, m), tx.randn(n, j), tx.randn(m, j), tx.randn(m)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize(
+    ("n", "k", "j", "m"), [(96, 96, 96, 96), (64, 5, 200, 33), (131, 64, 64, 64), (500, 17, 2, 8)]
+)
+def test_rows_of_steps_that_meet_are_shared_out(n, k, j, m, threads):
+    graph, given = meeting(["tanh", "neg"]), random(n, k, j, m)
+    wanted = values(executor(graph, "serial")(given))
+    tx.set_num_threads(threads)
+    run = Sunk(graph, poisoned=True)
+    for _ in range(50):
+        assert values(run(given)) == wanted
+    assert run.programs[0].bands == 1
+    assert 0 <= run.programs[0].arena_bytes - run.programs[0].high_water <= 64
+
+
+def test_rows_that_need_other_rows_are_not_shared_out():
+    """A product whose second factor is made beside it, and sums down the rows, wait for all of it."""
+    graph = Graph("crossed")
+    x, w = graph.input("x", "f32[96, 96]"), graph.input("w", "f32[96, 96]")
+    a, b = graph.call("matmul", x, w), graph.call("matmul", w, x)
+    graph.outputs = [graph.call("matmul", a, b)]
+    given = [tx.randn(96, 96), tx.randn(96, 96)]
+    wanted = values(executor(graph, "serial")(given))
+    tx.set_num_threads(2)
+    run = Sunk(graph, poisoned=True)
+    for _ in range(50):
+        assert values(run(given)) == wanted
+    assert run.programs[0].bands == 0
+
+
+def test_memory_that_is_used_again_keeps_rows_together():
+    """The plan may give a later step memory that other rows of an earlier one still read."""
+    graph = Graph("chain")
+    x, w = graph.input("x", "f32[128, 64]"), graph.input("w", "f32[64, 64]")
+    ends = []
+    for i in range(2):
+        one = graph.call("matmul", graph.call("mul", x, float(i + 1)), w)
+        two = graph.call("matmul", graph.call("tanh", one), w)
+        ends.append(graph.call("exp", two))
+    graph.outputs = [graph.call("neg", graph.call("add", *ends))]
+    given = [tx.randn(128, 64), tx.randn(64, 64) / 8]
+    wanted = values(executor(graph, "serial")(given))
+    for threads in (1, 2, 4):
+        tx.set_num_threads(threads)
+        run = Sunk(graph, poisoned=True)
+        for _ in range(50):
+            assert values(run(given)) == wanted

@@ -283,6 +283,10 @@ PyObject* program_repr(PyObject* self) {
 PyObject* get_steps(PyObject* self, void*) {
   return PyLong_FromSize_t(reinterpret_cast<ProgramObject*>(self)->program->steps.size());
 }
+PyObject* get_bands(PyObject* self, void*) {
+  const auto& sections = reinterpret_cast<ProgramObject*>(self)->program->sections;
+  return PyLong_FromLongLong(std::count_if(sections.begin(), sections.end(), [](const Section& s) { return s.rows > 0; }));
+}
 PyObject* get_arena(PyObject* self, void*) {
   return PyLong_FromLongLong(reinterpret_cast<ProgramObject*>(self)->program->arena_bytes);
 }
@@ -306,6 +310,7 @@ PyObject* get_seconds(PyObject* self, void*) {
 
 PyGetSetDef program_getset[] = {
     {"steps", get_steps, nullptr, "How many steps it has.", nullptr},
+    {"bands", get_bands, nullptr, "How many groups of steps threads share out by rows.", nullptr},
     {"arena_bytes", get_arena, nullptr, "Bytes of its arena.", nullptr},
     {"memory", get_memory, nullptr, "Bytes that a call needs: arena, prepared weights, scratch memory of its threads.", nullptr},
     {"python", get_python, nullptr, "Whether some step needs the interpreter.", nullptr},

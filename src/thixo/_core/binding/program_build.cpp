@@ -203,6 +203,7 @@ PyObject* set_names(PyObject* self, PyObject* args) {
     };
     take(names, p.names);
     take(lines, p.lines);
+    join_bands(*program_of(self)->program);  // nothing comes after this
     Py_RETURN_NONE;
   });
 }

@@ -1,8 +1,10 @@
 #include "program.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "profiler.h"
+#include "program_bands.h"
 #include "ready.h"
 #include "thread_pool.h"
 
@@ -15,16 +17,22 @@ namespace {
 
 void forget(Storage*) {}
 
-}  // namespace
-
-void perform_step(const Program& program, Step& step) {
+// An event of the profiler, if one runs.
+template <class Run>
+void perform(const Program& program, Step& step, Run&& run) {
   if (is_profiling()) [[unlikely]] {
     ProfilerScope scope;
     const bool named = step.node >= 0 && size_t(step.node) < program.names.size();
     scope.begin(named ? program.names[size_t(step.node)] : program.name, EventKind::Operator);
-    return step.run();
+    return run(step);
   }
-  step.run();
+  run(step);
+}
+
+}  // namespace
+
+void perform_step(const Program& program, Step& step) {
+  perform(program, step, [](Step& one) { one.run(); });
 }
 
 Ref<Storage> pointed_storage(size_t bytes) {
@@ -95,17 +103,17 @@ void Program::run_steps(size_t at, size_t end) {
   }
 }
 
-void Program::run_section(const Section& section) {
-  {
-    Unlocked free(section.unlocks);
-    std::mutex mutex;
-    Failure first;  // of the lanes; `failure` is each thread's own
-    const auto run_lanes = [&](int64_t lane, int64_t last) {
-      for (; lane < last; ++lane) {
-        const auto [begin, end] = section.lanes[static_cast<size_t>(lane)];
-        size_t at = begin;
+// body(number, at) for each number, on any thread; `at` is to be the step under way, should it fail.
+template <class Body>
+void Program::run_beside(int64_t count, Body&& body) {
+  std::mutex mutex;
+  Failure first;  // of all threads; `failure` is each thread's own
+  try {
+    parallel_for(count, 1, [&](int64_t number, int64_t last) {
+      for (; number < last; ++number) {
+        size_t at = 0;
         try {
-          for (; at < end; ++at) perform_step(*this, *steps[at]);
+          body(number, at);
         } catch (...) {
           const Failure own = failure.program ? failure : Failure{this, steps[at]->node};
           failure = {};
@@ -114,12 +122,32 @@ void Program::run_section(const Section& section) {
           throw;
         }
       }
-    };
-    try {
-      parallel_for(static_cast<int64_t>(section.lanes.size()), 1, run_lanes);
-    } catch (...) {
-      failure = first;
-      throw;
+    });
+  } catch (...) {
+    failure = first;
+    throw;
+  }
+}
+
+void Program::run_section(const Section& section) {
+  {
+    Unlocked free(section.unlocks);
+    const int64_t parts = std::min<int64_t>(section.rows / kBandRows, get_num_threads());
+    if (section.rows && (parts < 2 || in_parallel_loop())) {
+      run_beside(1, [&](int64_t, size_t& at) {
+        for (at = section.begin; at < section.end; ++at) perform_step(*this, *steps[at]);
+      });
+    } else if (section.rows) {
+      run_beside(parts, [&](int64_t part, size_t& at) {
+        const int64_t from = section.rows * part / parts, to = section.rows * (part + 1) / parts;
+        for (at = section.begin; at < section.end; ++at)
+          perform(*this, *steps[at], [&](Step& step) { step.run_part(from, to, section.rows); });
+      });
+    } else {
+      run_beside(static_cast<int64_t>(section.lanes.size()), [&](int64_t number, size_t& at) {
+        const auto [begin, end] = section.lanes[static_cast<size_t>(number)];
+        for (at = begin; at < end; ++at) perform_step(*this, *steps[at]);
+      });
     }
   }
   for (const Lane& lane : section.python) run_steps(lane.begin, lane.end);

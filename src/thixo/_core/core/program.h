@@ -28,6 +28,14 @@ struct Needs {
   std::vector<const void*> seen;   // programs that several steps share count once
 };
 
+// Memory that a step reads or writes.
+struct Reach {
+  const Storage* storage;
+  int64_t begin, bytes;
+  int64_t row;  // bytes from one row of what the step computes to the next, if each is made of the same row of this; else 0
+  bool written;
+};
+
 // One thing to do.
 struct Step {
   int node = -1;         // of the graph, for messages
@@ -39,6 +47,9 @@ struct Step {
   virtual ~Step() = default;
   virtual void run() = 0;
   virtual void add_needs(Needs&) const {}
+  // Whether it could be cut into so many rows, each computed by itself with the same bits; then all that it reaches.
+  virtual bool cut(int64_t /* rows */, std::vector<Reach>&) const { return false; }
+  virtual void run_part(int64_t /* from */, int64_t /* to */, int64_t /* rows */) {}
 };
 
 // A step that writes memory of the caller's before the run is known to succeed.
@@ -86,6 +97,7 @@ struct Section {
   std::vector<Lane> lanes, python;
   size_t begin, end;
   bool unlocks;  // others may have the host's lock meanwhile: it takes long, or a step may ask for it
+  int64_t rows = 0;  // of a band: threads share out rows of all its steps, not lanes
 };
 
 struct Program : Counted {
@@ -114,7 +126,14 @@ struct Program : Counted {
   void run_all();
   void run_steps(size_t begin, size_t end);
   void run_section(const Section& section);
+  template <class Body>
+  void run_beside(int64_t count, Body&& body);
 };
+
+// Where the results of a section's lanes meet in the steps after it, what one thread made would have to cross over to
+// another. If all of them compute row by row, each thread makes its rows of every step, up to the last of those after
+// the section that can be cut so too: that is a band. It is decided when all steps and places are known.
+void join_bands(Program& program);
 
 void perform_step(const Program& program, Step& step);  // an event of the profiler, if one runs
 

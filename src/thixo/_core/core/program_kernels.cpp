@@ -19,7 +19,7 @@ Place placed(const KernelOperand& operand, std::vector<Ref<Storage>>& numbers) {
 
 PointwiseStep::PointwiseStep(Loop loop, int64_t grain, bool in_lines, const Dims& sizes,
                              const std::vector<KernelOperand>& operands, int results)
-    : loop_(loop), grain_(grain) {
+    : loop_(loop), grain_(grain), results_(results) {
   const int count = static_cast<int>(operands.size());
   if (count > kMaxOperands) fail(ErrorKind::Internal, "program: " + std::to_string(count) + " operands; at most 16");
   std::vector<Array> arrays;

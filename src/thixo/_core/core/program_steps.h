@@ -64,10 +64,13 @@ struct PointwiseStep final : Step {
   PointwiseStep(Loop loop, int64_t grain, bool in_lines, const Dims& sizes, const std::vector<KernelOperand>& operands, int results);
   ~PointwiseStep() override;
   void run() override;
+  bool cut(int64_t rows, std::vector<Reach>& reaches) const override;
+  void run_part(int64_t from, int64_t to, int64_t rows) override;
 
  private:
   Loop loop_;
   int64_t grain_, total_ = 0;
+  int results_;
   std::vector<Place> places_;
   std::vector<int64_t> strides_;  // where one call of the loop is all
   std::unique_ptr<struct Nest> nest_;  // else
@@ -113,6 +116,8 @@ struct ProductStep final : Step {
   std::shared_ptr<const PackedMatrix> packed;
   void run() override;
   void add_needs(Needs& needs) const override;
+  bool cut(int64_t rows, std::vector<Reach>& reaches) const override;
+  void run_part(int64_t from, int64_t to, int64_t rows) override;
 
  private:
   Product whole() const;  // all of a batch
