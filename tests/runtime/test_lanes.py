@@ -161,7 +161,9 @@ def meeting(after=()):
     x, w = graph.input("x", "f32[n, k]"), graph.input("w", "f32[k, m]")
     y, v = graph.input("y", "f32[n, j]"), graph.input("v", "f32[m, j]")
     b = graph.input("b", "f32[m]")
-    total = graph.call("add", graph.call("matmul", x, w), graph.call("nn.functional.linear", y, v, b))
+    total = graph.call(
+        "add", graph.call("matmul", x, w), graph.call("nn.functional.linear", y, v, b)
+    )
     ends = [total]
     for name in after:
         ends.append(graph.call(name, ends[-1]))
