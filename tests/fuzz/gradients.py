@@ -10,11 +10,12 @@ kink, a step, a pole between) nothing can be said, and the graph counts as left 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import multiprocessing
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from thixo.graph.ir import Node
 from thixo.graph.trace import remove_dead
 from thixo.ops.base import gradient_rules
 
+PART = 20  # graphs that a worker does at a time
 STEP = 1e-4
 ALLOWED = 2e-5  # relative to 1 + the slope
 COARSE = (tx.float32, tx.float16, tx.bfloat16, tx.complex64)  # too coarse to take differences
@@ -283,13 +285,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.gradients")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start", type=int, default=0, help="the number of the first part")
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     began = time.monotonic()
-    parts = [(1000 * i, min(20, options.count - n), options.seed) for i, n in enumerate(range(0, options.count, 20))]  # fmt: skip
-    compared, left_out, wrong = 0, {}, []
-    with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
-        for count, reasons, found in pool.imap_unordered(_part, parts):
+    parts = [
+        (1000 * (options.start + i), min(PART, options.count - n), options.seed)
+        for i, n in enumerate(range(0, options.count, PART))
+    ]
+    compared, left_out, wrong = 0, dict[str, int](), list[Wrong]()
+    with contextlib.ExitStack() as stack:
+        results: Iterator[Any] = map(_part, parts)
+        if options.workers > 1:
+            pool = multiprocessing.get_context("spawn").Pool(options.workers)
+            results = stack.enter_context(pool).imap_unordered(_part, parts)
+        for count, reasons, found in results:
             compared += count
             wrong += found
             for reason, n in reasons.items():

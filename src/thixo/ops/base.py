@@ -5,6 +5,7 @@ makes a native `Operator` (the object users call) and enters it in `TABLE`. A pa
 an error here, by name, not a surprise later.
 """
 
+import functools
 import inspect
 from collections import namedtuple
 from collections.abc import Callable
@@ -233,6 +234,7 @@ def gradient_rules(cls: type[Op]) -> tuple[Any, ...]:
     return tuple(rules)
 
 
+@functools.cache  # a gradient of a graph asks for each of its nodes
 def _sources(cls: type[Op], rule: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
     sig = cls.sig
     outputs = [o.rstrip("!") for o in sig.outputs]
