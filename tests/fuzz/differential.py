@@ -18,21 +18,30 @@ from thixo.graph.control import subgraphs
 from thixo.graph.text import constant_data
 from thixo.ops.samples import SIZES
 from thixo.passes import PASSES, optimize, repeats
+from thixo.runtime import layouts
 from thixo.runtime.executor import EXECUTORS, executor
+from thixo.schedule import lanes
 from thixo.symbolic import Dim
 
 
+# Random graphs are small: two nodes that follow each other are enough to be taken for layers, and two channels to lie side by side.
+SMALL: dict[Any, dict[str, Any]] = {
+    repeats: {"BLOCKS": 2, "NODES": 0, "LEAST": 1},
+    layouts: {"LEAST_CHANNELS": 2},
+}
+# As if it always paid to run nodes side by side.
+LANES: dict[Any, dict[str, Any]] = {lanes: {"GAIN": -1.0, "FASTER": 0.0}}
+
+
 @contextlib.contextmanager
-def few_are_many() -> Iterator[None]:
-    """Random graphs are small: here two nodes that follow each other are enough to be taken for layers."""
-    names = ("BLOCKS", "NODES", "LEAST")
-    were = [getattr(repeats, name) for name in names]
-    repeats.BLOCKS, repeats.NODES, repeats.LEAST = 2, 0, 1
-    try:
+def few_are_many(chosen: dict[Any, dict[str, Any]] = SMALL) -> Iterator[None]:
+    """Let what is meant for large programs be done to small ones."""
+    with contextlib.ExitStack() as stack:
+        for module, names in chosen.items():
+            for name, value in names.items():
+                stack.callback(setattr, module, name, getattr(module, name))
+                setattr(module, name, value)
         yield
-    finally:
-        for name, was in zip(names, were, strict=True):
-            setattr(repeats, name, was)
 
 
 class Way(NamedTuple):
@@ -50,8 +59,7 @@ class Way(NamedTuple):
         """What runs the graph. Passes give the same each time: `optimized` keeps what they gave for the next executor."""
         optimized = {} if optimized is None else optimized
         if self.passes not in optimized:
-            with few_are_many():
-                optimized[self.passes] = optimize(graph, only=self.passes).graph
+            optimized[self.passes] = optimize(graph, only=self.passes).graph
         # A poisoned arena shows a step that reads what nothing wrote.
         options = {"poisoned": True} if self.executor == "sunk" else {}
         return executor(optimized[self.passes].copy(), self.executor, **options)
@@ -192,6 +200,7 @@ class Tally:
                 kind[name] = kind.get(name, 0) + 1
 
 
+@few_are_many()
 def check(made: Made, ways: Sequence[Way], tally: Tally, quick: bool = False) -> Failure | None:
     """Run a graph in some ways at several sizes; the first thing that is wrong.
 
@@ -226,6 +235,7 @@ def check(made: Made, ways: Sequence[Way], tally: Tally, quick: bool = False) ->
     return None
 
 
+@few_are_many()
 def fails(graph: Graph, inputs: Sequence[np.ndarray], way: Way | None, seed: int) -> str | None:
     """Why a graph fails in one way on these inputs; None if it does not, or is no graph."""
     if way is None:

@@ -200,6 +200,38 @@ def _convolution(scope: Scope, item: Item) -> None:
     scope.apply(scope.rng.choice((scaled, added)), x, other, w, m, v)
 
 
+def _images(scope: Scope, item: Item) -> None:
+    """Convolutions that follow each other, whose images programs may lay out otherwise, with something between them."""
+    dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else scope.float
+    x = scope.fit((2, 3, 5, 4), dtype, -1, 1)
+    v = scope.fit((3, 3, 3, 3), dtype, -1, 1)
+    w = scope.fit((3, 3, 3, 3), dtype, -1, 1)
+    b = scope.fit((3,), dtype, -1, 1)
+    if x is None or v is None or w is None or b is None:
+        raise ValueError("nothing fits")
+    conv, pool = tx.nn.functional.conv2d, tx.nn.functional.max_pool2d
+
+    def block(x: Any, v: Any, w: Any, b: Any) -> Any:
+        y = tx.tanh(conv(x, v, b, padding=1))
+        return tx.tanh(conv(y, w, b, padding=1) + y)
+
+    def normalised(x: Any, v: Any, w: Any, b: Any) -> Any:
+        y = conv(x, v, padding=1)
+        y = y - y.mean(dim=(0, 2, 3), keepdim=True)
+        return conv(tx.tanh(y) * y, w, b, padding=1)
+
+    def pooled(x: Any, v: Any, w: Any, b: Any) -> Any:
+        y = pool(tx.relu(conv(x, v, b, padding=1)), 2, stride=1)
+        return conv(y, w, padding=1), y.sum(dim=1)
+
+    def looked_at(x: Any, v: Any, w: Any, b: Any) -> Any:
+        y = conv(x, v, padding=1)
+        z = tx.tanh(y)
+        return conv(z, w, padding=1), z.transpose(1, 2) * 2, (y + z).reshape(2, 3, 20)
+
+    scope.apply(scope.rng.choice([block, normalised, pooled, looked_at]), x, v, w, b)
+
+
 def _attention(scope: Scope, item: Item) -> None:
     """Attention written out."""
     dtype = item.dtype if item.dtype in (tx.float32, tx.float64) else scope.float
@@ -295,6 +327,7 @@ MOTIFS = {
     "chain": _chain,
     "product": _product,
     "convolution": _convolution,
+    "images": _images,
     "attention": _attention,
     "folded": _folded,
     "recurrence": _recurrence,

@@ -5,9 +5,18 @@ import warnings
 import numpy as np
 import pytest
 
-from tests.fuzz.differential import Tally, Way, all_ways, check, fails, well_formed
+from tests.fuzz.differential import (
+    LANES,
+    Tally,
+    Way,
+    all_ways,
+    check,
+    fails,
+    few_are_many,
+    well_formed,
+)
 from tests.fuzz.generate import Generator
-from tests.fuzz.plants import planted, plants_of
+from tests.fuzz.plants import DECISIONS, decided, planted, plants_of
 from tests.fuzz.shrink import Shrinker, as_test
 from thixo.graph import parse
 from thixo.graph.control import subgraphs
@@ -58,6 +67,13 @@ def test_a_bug_planted_in_a_pass_is_found(name):
         with planted(name, function):
             failure = found(Generator(4), [Way("serial", (name,))], 200, quick=True)
         assert failure is not None, f"{name}: {what}"
+
+
+@pytest.mark.parametrize("what", DECISIONS)
+def test_a_bug_planted_in_what_a_program_decides_is_found(what):
+    with decided(what), few_are_many(LANES):
+        failure = found(Generator(4), [Way("sunk", None)], 200, quick=True)
+    assert failure is not None
 
 
 def test_what_fails_becomes_small():
