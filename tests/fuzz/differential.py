@@ -23,7 +23,6 @@ from thixo.runtime.executor import EXECUTORS, executor
 from thixo.schedule import lanes
 from thixo.symbolic import Dim
 
-
 # Random graphs are small: two nodes that follow each other are enough to be taken for layers, and two channels to lie side by side.
 SMALL: dict[Any, dict[str, Any]] = {
     repeats: {"BLOCKS": 2, "NODES": 0, "LEAST": 1},

@@ -235,7 +235,7 @@ def gradient_rules(cls: type[Op]) -> tuple[Any, ...]:
 
 
 @functools.cache  # a gradient of a graph asks for each of its nodes
-def _sources(cls: type[Op], rule: Callable[..., Any]) -> tuple[tuple[str, int], ...]:
+def _sources(cls: Any, rule: Any) -> tuple[tuple[str, int], ...]:
     sig = cls.sig
     outputs = [o.rstrip("!") for o in sig.outputs]
     found = []
