@@ -219,7 +219,7 @@ def _promotes(cls: type[Op], sig: Signature) -> tuple[int, ...]:
 # ---- gradient rules: a rule's own argument names say what the tape must keep
 
 
-def gradient_rules(cls: type[Op]) -> tuple[Any, ...]:
+def gradient_rules(cls: Any) -> tuple[Any, ...]:
     """(function, inputs it serves, where each argument comes from) for each gradient rule."""
     sig = cls.sig
     rules = []
