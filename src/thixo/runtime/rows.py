@@ -10,12 +10,13 @@ from thixo.codegen.expand import expand
 from thixo.codegen.kernel import VIEWS, Kernel
 from thixo.codegen.llvm import target
 from thixo.codegen.rowwise import lower_rows, parameters
-from thixo.codegen.rowwise_split import split
+from thixo.codegen.rowwise_split import Split, split
 from thixo.dtype import ALL
 from thixo.runtime import kernels
 from thixo.runtime.batch import Pending
 
 _CODES = {dtype.short: dtype.code for dtype in ALL}
+_splits: dict[str, Split | None] = {}  # of kernels by their keys
 LAYOUTS = ("along", "across", "joined")
 ALONG, ACROSS, JOINED = range(3)  # the last one is for what `halves` gives second
 # As the core has them: the input's type; the same, of floats and complex alone; int64 for integers and bool; bool, but
@@ -73,7 +74,9 @@ def about(lowered: Kernel) -> tuple[Any, ...]:
 
 def halves(kernel: Kernel) -> tuple[Kernel, Kernel, tuple[int, ...]] | None:
     """The two kernels that reduce few long rows in blocks, and the operands that the second one takes."""
-    made = split(kernel)
+    if kernel.key not in _splits:  # each step of a program asks
+        _splits[kernel.key] = split(kernel)
+    made = _splits[kernel.key]
     if made is None:
         return None
     with contextlib.suppress(Pending):  # who needs one needs both: they are made side by side
