@@ -13,6 +13,7 @@ graph traced(x: f32[n]) {
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,34 +138,61 @@ def optimize(
     need_known([*off, *(only or ())])
     left_out = set(off)
     chosen = [p for n, p in PASSES.items() if n not in left_out and (only is None or n in only)]
+    again = None if "recompute" in left_out else budget
+    plan = _Plan(chosen, budget is None, again, show)
+    with suppress(Exception):
+        result = _optimized(graph, plan, verified=False)
+        if result.reports:
+            verify(result.graph)
+        if _signature(result.graph) == _signature(graph):
+            return result
+    # Something is broken. Which pass broke it is found by looking after each of them.
+    return _optimized(graph, plan, verified=True)
+
+
+@dataclass
+class _Plan:
+    """Which passes run and how."""
+
+    chosen: list[Pass]
+    first: bool  # those that come before the others run too
+    budget: int | float | None  # of memory, where values may be computed again
+    show: bool
+
+
+def _optimized(graph: Graph, plan: _Plan, verified: bool) -> Optimized:
     result = Optimized(graph.copy())
-    signature = _signature(result.graph)
+    signature = _signature(graph) if verified else None
     known: Known = {}
-    for one in (p for p in chosen if p.first and budget is None):
-        report = _run(one, result.graph, signature, show, known)
+
+    def run(one: Pass) -> int:
+        report = _run(one, result.graph, plan.show)
         if report.changes:
             result.reports.append(report)
+            if verified:
+                try:
+                    verify(result.graph, known)
+                except GraphError as error:
+                    raise GraphError(f"pass {one.name}: {error}") from None
+                if _signature(result.graph) != signature:
+                    raise GraphError(f"pass {one.name}: changed the type of graph {graph.name}")
+        return report.changes
+
+    for one in plan.chosen:
+        if one.first and plan.first:
+            run(one)
     for _ in range(ROUNDS):
-        changed = 0
-        for one in (p for p in chosen if not p.last and not p.first):
-            report = _run(one, result.graph, signature, show, known)
-            changed += report.changes
-            if report.changes:
-                result.reports.append(report)
-        if not changed:
-            closing = [p for p in chosen if p.last]
-            if any(p.name == "repeats" for p in chosen):
-                closing.append(_put_in_place())
-            if budget is not None and "recompute" not in left_out:
-                closing.append(
-                    _recompute(budget)
-                )  # last of all: fusion would join what is made twice
-            for one in closing:
-                report = _run(one, result.graph, signature, show, known)
-                if report.changes:
-                    result.reports.append(report)
-            return result
-    last = {r.name: r.firings[-1].rule for r in result.reports[-len(chosen) :] if r.firings}
+        if sum([run(one) for one in plan.chosen if not one.last and not one.first]):
+            continue
+        closing = [p for p in plan.chosen if p.last]
+        if any(p.name == "repeats" for p in plan.chosen):
+            closing.append(_put_in_place())
+        if plan.budget is not None:
+            closing.append(_recompute(plan.budget))  # last: fusion would join what is made twice
+        for one in closing:
+            run(one)
+        return result
+    last = {r.name: r.firings[-1].rule for r in result.reports[-len(plan.chosen) :] if r.firings}
     raise GraphError(
         f"passes: graph {graph.name} still changes after {ROUNDS} rounds; the last rules were "
         + ", ".join(f"{rule} ({name})" for name, rule in last.items())
@@ -194,18 +222,11 @@ def need_known(names: Iterable[str]) -> None:
             raise ArgumentError(f"passes: there is no pass {name!r}; they are {', '.join(PASSES)}")
 
 
-def _run(one: Pass, graph: Graph, signature: Any, show: bool, known: Known) -> Report:
+def _run(one: Pass, graph: Graph, show: bool) -> Report:
     before = str(graph) if show else None
     firings: list[Firing] = []
     progress.step(f"pass {one.name}")
     changes = one.function(graph, firings)
-    if changes:
-        try:
-            verify(graph, known)
-        except GraphError as error:
-            raise GraphError(f"pass {one.name}: {error}") from None
-        if _signature(graph) != signature:
-            raise GraphError(f"pass {one.name}: changed the type of graph {graph.name}")
     return Report(one.name, changes, firings, before, str(graph) if show else None)
 
 

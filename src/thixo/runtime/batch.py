@@ -6,6 +6,7 @@ begin to compile it. So a program is bound in two turns: one that asks for all i
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any, Self
@@ -13,6 +14,12 @@ from typing import Any, Self
 from thixo.threads import get_num_threads
 
 _of_thread = threading.local()
+
+# A thread that comes back from LLVM waits until the one that runs Python lets it in. Kernels take a dozen such calls each:
+# while there are threads that compile, the wait is shorter than it is otherwise.
+_TURN = 0.0005  # seconds
+_turns = threading.Lock()
+_shortened: list[float] = []  # what the wait was before, for each batch with threads
 
 
 class Pending(Exception):
@@ -61,6 +68,8 @@ class Batch:
             self._jobs.append((name, job))
             self._wake.notify()
         if len(self._threads) < get_num_threads() - 1:  # the caller is one more
+            if not self._threads:
+                _shorten()
             self._threads.append(threading.Thread(target=self._wait_and_work, daemon=True))
             self._threads[-1].start()
 
@@ -84,6 +93,8 @@ class Batch:
             self._wake.notify_all()
         for thread in self._threads:
             thread.join()
+        if self._threads:
+            _lengthen()
         self._threads.clear()
         self._open = True
 
@@ -105,6 +116,19 @@ class Batch:
             except BaseException as error:  # it is the caller's
                 self._error = error
                 self._jobs.clear()
+
+
+def _shorten() -> None:
+    with _turns:
+        _shortened.append(sys.getswitchinterval())
+        sys.setswitchinterval(min(_TURN, *_shortened))
+
+
+def _lengthen() -> None:
+    with _turns:
+        before = _shortened.pop()
+        if not _shortened:
+            sys.setswitchinterval(before)
 
 
 def current() -> Batch | None:
