@@ -155,6 +155,25 @@ def test_random_bodies_without_masks(kernel, sizes, layout):
     check(expand(kernel), sizes, layout, PORTABLE)
 
 
+@pytest.mark.parametrize("columns", [1, 37, 255, 256, 257, 1025])
+def test_rows_in_blocks_and_rows_alone(columns):
+    """Rows that are walked again: short ones in blocks, longer ones one after the other."""
+    b = Builder()
+    x, weight = b.load(0, "f32"), b.load(1, "f32")
+    count = b.columns().cast("f32")
+    mean = b.reduce("add", x) / count
+    centred = x - mean
+    var = b.reduce("add", centred * centred) / count
+    scale = b.emit("div", b.constant(1.0, "f32"), b.emit("sqrt", var + b.constant(0.1, "f32")))
+    b.store(2, centred * scale * weight)
+    b.store(3, mean)
+    operands = (Operand("f32"), Operand("f32", "column"), Operand("f32", "full", True), Operand("f32", "row", True))  # fmt: skip
+    kernel = Kernel(operands, tuple(b.instructions))
+    for target in (host(), PORTABLE):
+        for rows in (1, 19):
+            check(kernel, (rows, 1, columns), "along", target)
+
+
 def _reduction(dtype, combiner):
     b = Builder()
     register = REGISTER.get(dtype, dtype)

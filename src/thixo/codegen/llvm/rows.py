@@ -22,7 +22,7 @@ from thixo.codegen.llvm.target import Target
 STEPS = 16  # vectors that one accumulator adds up in a leaf
 LINE = 64  # bytes of a line of the cache
 NEAR = 2048  # bytes between what is computed and what is fetched ahead, at least
-SHORT = 16384  # bytes of a row of which all but a little fits into the nearest cache
+SHORT = 4096  # bytes of a row that the nearest cache holds beside the next one, for each operand
 PAD = 64  # places that a kept line has more than the row
 PARAMETERS = [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "rows"), ("i64", "segments"),
               ("i64", "columns"), ("ptr noalias", "scratch")]  # fmt: skip
@@ -59,10 +59,24 @@ def position_offset(f: Function, position: str, total: str, strides: list[str]) 
 
 def along(kernel: Kernel, name: str, target: Target) -> str:
     """The text of a module with this one function."""
-    from thixo.codegen.llvm.rows_blocks import AlongBlocks, gains
+    from thixo.codegen.llvm.rows_blocks import LONG, AlongBlocks, gains
 
     f = Function(name, PARAMETERS, attributes=target.attributes)
-    (AlongBlocks if gains(kernel, target) else Along)(kernel, f, target).write()
+    if not gains(kernel, target):
+        Along(kernel, f, target).write()
+        return module([f])
+    blocks = AlongBlocks(kernel, f, target)
+    if len(blocks.plan.walks) == 1:
+        blocks.write()
+        return module([f])
+    # Longer rows are better walked again at once: what is folded for a block is little beside them, and the next rows
+    # come from memory meanwhile.
+    places = f.mul("%segments", "%columns")
+    long = f.compare("sge", f.mul(places, blocks.widest_operand()), LONG)
+    with f.unless(long):
+        blocks.write()
+    with f.when(long):
+        Along(kernel, f, target).write()
     return module([f])
 
 

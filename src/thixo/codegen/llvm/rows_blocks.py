@@ -18,6 +18,7 @@ from thixo.codegen.llvm.target import Target
 LEAST = 4  # uniform instructions that are worth it
 MOST_OPERANDS = 2  # of full size: with more, rows that are walked again are better walked alone
 NEAREST = 8192  # bytes of a block that is walked again, which stays in the nearest cache
+LONG = 1024  # bytes of a row that is walked again, from which on it is walked alone
 
 
 def _uniform(plan: Stages) -> list[int]:
@@ -59,6 +60,10 @@ def gains(kernel: Kernel, target: Target) -> bool:
 class AlongBlocks(Along):
     """Rows block by block."""
 
+    def widest_operand(self) -> int:
+        """Bytes of an element of the widest operand of full size."""
+        return max((o.bytes for o in self.kernel.operands if o.view == "full"), default=1)
+
     def run(self) -> None:
         """All blocks."""
         f, count = self.f, self.count
@@ -83,8 +88,7 @@ class AlongBlocks(Along):
             self.held[v] = f.variable(type, self.vectors.constant(0, body[v].type))
         most = str(count)
         if len(self.plan.walks) > 1:
-            widest = max((o.bytes for o in self.kernel.operands if o.view == "full"), default=1)
-            row_bytes = f.intrinsic("umax", "i64", f.mul(self.total, widest), "1")
+            row_bytes = f.intrinsic("umax", "i64", f.mul(self.total, self.widest_operand()), "1")
             most = f.intrinsic("umax", "i64", f.min(f.div(NEAREST, row_bytes), count), "1")
         with f.loop(0, "%rows", most) as start:
             self.start = start
