@@ -263,7 +263,7 @@ def test_wide_transforms(program):
         image = rng.integers(-8, 9, (6, 4 * tiles + 2, count)).astype(np.float32)
         v = np.full((6, 6, tiles, count), 9, np.float32)
         program.call(
-            "conv_f32_wide_in", Pointers(image), count, v, count, tiles * count, tiles, count
+            "conv_f32_wide_in", Pointers(image), count, v, count, lanes, tiles * count, tiles, count
         )
         pieces = np.stack([image[:, 4 * t : 4 * t + 6] for t in range(tiles)], 2)
         found.append((v, along_both(turn_in, pieces)))

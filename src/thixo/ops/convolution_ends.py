@@ -22,7 +22,7 @@ class ConvolveThen(Op):
     """A convolution to which `addend` is added, and of which `relu` leaves nothing below zero.
 
     With `wide`, results may be computed by Winograd's F(4x4, 3x3), if the weight is a constant of a compiled graph: their
-    error is up to about 4e-6 of the largest result. The passes `epilogues` and `winograd` make this operator.
+    error is at most 1e-5 of the largest result. The passes `epilogues` and `winograd` make this operator.
 
     >>> x, w = tx.tensor([[[1.0, -3.0, 1.0]]]), tx.ones(1, 1, 2)
     >>> tx.nn.functional.convolve_then(x, w, (1,), (0,), (1,), 1, None, tx.tensor([[[1.0, 3.0]]]), True)

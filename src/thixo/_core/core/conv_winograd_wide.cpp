@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "conv_end.h"
+#include "conv_products.h"
 #include "conv_winograd.h"
 #include "shipped.h"
 #include "thread_pool.h"
@@ -13,7 +14,7 @@ namespace thixo {
 
 namespace {
 
-using InCall = void (*)(const void* const* rows, int64_t pitch, void* v, int64_t v_row, int64_t between, int64_t tiles, int64_t count);
+using InCall = void (*)(const void* const* rows, int64_t pitch, void* v, int64_t v_row, int64_t v_run, int64_t between, int64_t tiles, int64_t count);
 using OutCall = void (*)(const void* m, int64_t between, int64_t ld, void* y, int64_t y_row, int64_t y_place, int64_t tiles, int64_t count,
                          int64_t* wrong);
 
@@ -21,11 +22,13 @@ constexpr int64_t kSide = 6, kMade = 4, kProducts = kSide * kSide;
 constexpr double kNear = 0.75, kFar = 1.5;    // the points beside zero, as in codegen/llvm/winograd_wide.py
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kBlockBytes = 384 << 10;    // of V for one block of tiles, and of the products: near, beside U
-constexpr int64_t kManyBytes = 1536 << 10;    // of V where U is heavy: it is far away, and read once for them
+constexpr int64_t kManyBytes = 1536 << 10;    // of V where U is heavy: it is far away, and read once for them;
+constexpr int64_t kMostBytes = 4 << 20;       // and so much of a V that is an eighth of U: reading that costs less than reading U again
 constexpr int64_t kManyProducts = 640 << 10;  // of the products then
 constexpr int64_t kHeavyBytes = 1 << 20;      // of a U that no near cache holds beside them
 constexpr int64_t kPassBytes = 26 << 10;      // of U for one pass: it stays in the nearest cache
 constexpr int64_t kLineBytes = 64;            // of a cache
+constexpr int64_t kChunk = 4;                 // tiles whose results are made together
 
 // ---- transforms that need no library, which say what the shipped ones do
 
@@ -42,7 +45,8 @@ void pieces(const float* d, int64_t step, float* to, int64_t to_step) {
   }
 }
 
-void portable_in(const void* const* rows, int64_t pitch, void* v, int64_t v_row, int64_t between, int64_t tiles, int64_t count) {
+void portable_in(const void* const* rows, int64_t pitch, void* v, int64_t v_row, int64_t v_run, int64_t between, int64_t tiles, int64_t count) {
+  const int64_t lanes = portable_conv_kernels(DType::F32).lanes;
   float piece[kProducts], half[kProducts], whole[kProducts];
   for (int64_t t = 0; t < tiles; ++t)
     for (int64_t c = 0; c < count; ++c) {
@@ -50,7 +54,7 @@ void portable_in(const void* const* rows, int64_t pitch, void* v, int64_t v_row,
         for (int64_t q = 0; q < kSide; ++q) piece[r * kSide + q] = static_cast<const float*>(rows[r])[(kMade * t + q) * pitch + c];
       for (int64_t q = 0; q < kSide; ++q) pieces(piece + q, kSide, half + q, kSide);
       for (int64_t r = 0; r < kSide; ++r) pieces(half + r * kSide, 1, whole + r * kSide, 1);
-      for (int64_t xi = 0; xi < kProducts; ++xi) static_cast<float*>(v)[xi * between + t * v_row + c] = whole[xi];
+      for (int64_t xi = 0; xi < kProducts; ++xi) static_cast<float*>(v)[xi * between + t * v_row + c / lanes * v_run + c % lanes] = whole[xi];
     }
 }
 
@@ -81,6 +85,7 @@ struct Transforms {
   int generation = -1;
   InCall in = portable_in;
   OutCall out = portable_out;
+  ProductsCall products = nullptr;
 };
 
 Transforms transforms() {
@@ -90,7 +95,7 @@ Transforms transforms() {
     found.generation = shipped_generation();
     const auto in = reinterpret_cast<InCall>(shipped("conv_f32_wide_in"));
     const auto out = reinterpret_cast<OutCall>(shipped("conv_f32_wide_out"));
-    if (in && out) found = {found.generation, in, out};
+    if (in && out) found = {found.generation, in, out, reinterpret_cast<ProductsCall>(shipped("conv_f32_products"))};
   }
   return found;
 }
@@ -110,7 +115,9 @@ struct Plan {
   int64_t ld, panels;             // of the register tile: its columns, panels of them
   int64_t strip, images;          // rows of tiles in a unit, images in it
   int64_t block, together;        // rows of tiles in a block; panels that are multiplied with it together
-  int64_t v_row, v_each;          // of V; elements of one of the matrices
+  bool at_once;                   // all products are one call
+  int64_t order[kProducts];       // where each product's part of U is then
+  int64_t v_row, v_run, v_each;   // of V: from tile to tile, from one vector of channels to the next; elements of one of the matrices
   int64_t m_panel, m_each;        // the same of the products, and a panel of them
   int64_t u_panel, u_each;        // the same of U
   int64_t pass;                   // channels in one pass
@@ -130,19 +137,26 @@ struct Plan {
     u_each = apart(panels * u_panel);
     v_row = round_up(channels, k.lanes);
     if (v_row % 64 == 0) v_row += k.lanes;
-    heavy = p.groups * kProducts * panels * u_panel * 4 > kHeavyBytes;
+    const int64_t u_bytes = p.groups * kProducts * panels * u_panel * 4;
+    heavy = u_bytes > kHeavyBytes;
     // As many tiles together as make good use of a U that is far away, or as stay near with one that is not.
-    const int64_t row_bytes = kProducts * v_row * 4 * across, most = std::max<int64_t>(1, (heavy ? kManyBytes : kBlockBytes) / row_bytes);
+    const int64_t v_bytes = heavy ? std::clamp(u_bytes / 8, kManyBytes, kMostBytes) : kBlockBytes;
+    const int64_t row_bytes = kProducts * v_row * 4 * across, most = std::max<int64_t>(1, v_bytes / row_bytes);
     images = std::clamp<int64_t>(most / down, 1, p.batch);
+    images = ceil_div(p.batch, ceil_div(p.batch, images));
     strip = down;
     block = std::min(most, images * down);
     block = ceil_div(images * down, ceil_div(images * down, block));
-    v_each = apart(block * across * v_row);
+    const int64_t fit = std::max<int64_t>(kPassBytes / (ld * 4), 16);
+    pass = ceil_div(channels, ceil_div(channels, fit));
+    at_once = t.products && !heavy && pass == channels;
+    if (at_once) v_row = k.lanes;
+    v_run = at_once ? block * across * v_row : k.lanes;
+    v_each = apart(at_once ? ceil_div(channels, k.lanes) * v_run : block * across * v_row);
+    for (int64_t xi = 0; xi < kProducts; ++xi) order[xi] = xi * u_each;
     together = std::clamp<int64_t>((heavy ? kManyProducts : kBlockBytes) / (kProducts * block * across * ld * 4), 1, panels);
     m_panel = block * across * ld;
     m_each = apart(together * m_panel);
-    const int64_t fit = std::max<int64_t>(kPassBytes / (ld * 4), 16);
-    pass = ceil_div(channels, ceil_div(channels, fit));
     for (int64_t c = 0; c < channels; ++c) table.push_back({c * 4, c * ld * 4});
   }
   int64_t copied() const { return direct ? 0 : image.elements(); }  // elements of one image of one group
@@ -165,8 +179,8 @@ struct Room {
 
   explicit Room(const Plan& made)
       : plan(made), copies(size_t(made.direct ? 0 : made.images * made.p.groups * made.copied() + made.k.lanes) * 4), v(size_t(kProducts * made.v_each) * 4),
-        m(size_t(kProducts * made.m_each) * 4), sums(size_t(kMade * kMade * made.across * made.ld) * 4),
-        edge(size_t(kProducts * made.v_row) * 4) {
+        m(size_t(kProducts * made.m_each) * 4), sums(size_t(kMade * kMade * kChunk * made.ld) * 4),
+        edge(size_t(kProducts * round_up(made.p.image.channels, made.k.lanes)) * 4) {
     if (copies.data && !rehearsing()) std::memset(copies.data, 0, copies.bytes);
   }
 
@@ -185,7 +199,8 @@ struct Room {
         for (int64_t i = r; i < last; ++i) transform(source(n0, i / each, g), from + i % each, v.data + (i - r) * plan.across * plan.v_row * 4);
         for (int64_t panel = v0 / p.vectors; panel < last_panel; panel += plan.together) {
           const int64_t end = std::min(panel + plan.together, last_panel);
-          for (int64_t xi = 0; xi < kProducts; ++xi)
+          for (int64_t i = panel; plan.at_once && i < end; ++i) multiply_all(g, i, i - panel, (last - r) * plan.across, u);
+          for (int64_t xi = 0; xi < kProducts && !plan.at_once; ++xi)
             for (int64_t i = panel; i < end; ++i) multiply(g, xi, i, i - panel, (last - r) * plan.across, u);
           for (int64_t i = panel; i < end; ++i)
             for (int64_t j = r; j < last; ++j) write(g, i, i - panel, n0 + j / each, from + j % each, j - r);
@@ -202,7 +217,7 @@ struct Room {
 
   // One row of tiles. Pieces that reach beyond the image are made of a copy with zeros around it.
   void transform(const Source& x, int64_t row, char* to) {
-    const int64_t above = row * kMade - x.top, channels = plan.p.image.channels;
+    const int64_t above = row * kMade - x.top, channels = plan.p.image.channels, edge_row = round_up(channels, plan.k.lanes);
     const void* rows[kSide];
     bool inside = true;
     for (int64_t i = 0; i < kSide; ++i) {
@@ -214,22 +229,22 @@ struct Room {
     for (int64_t t = 0; t < plan.across; ++t) {
       if (t == left && right > left) {
         for (const void*& at : rows) at = static_cast<const char*>(at) + (left * kMade - x.left) * x.pitch * 4;
-        plan.t.in(rows, x.pitch, to + left * plan.v_row * 4, plan.v_row, plan.v_each, right - left, channels);
+        plan.t.in(rows, x.pitch, to + left * plan.v_row * 4, plan.v_row, plan.v_run, plan.v_each, right - left, channels);
         t = right - 1;
         continue;
       }
       const void* copy[kSide];
       const int64_t before = t * kMade - x.left;
       for (int64_t i = 0; i < kSide; ++i) {
-        char* line = edge.data + i * kSide * plan.v_row * 4;
+        char* line = edge.data + i * kSide * edge_row * 4;
         copy[i] = line;
-        for (int64_t j = 0; j < kSide; ++j, line += plan.v_row * 4) {
+        for (int64_t j = 0; j < kSide; ++j, line += edge_row * 4) {
           const bool there = above + i >= 0 && above + i < x.height && before + j >= 0 && before + j < x.width;
           if (there) std::memcpy(line, x.at + ((above + i) * x.row + (before + j) * x.pitch) * 4, size_t(channels) * 4);
           else std::memset(line, 0, size_t(channels) * 4);
         }
       }
-      plan.t.in(copy, plan.v_row, to + t * plan.v_row * 4, plan.v_row, plan.v_each, 1, channels);
+      plan.t.in(copy, edge_row, to + t * plan.v_row * 4, plan.v_row, plan.v_run, plan.v_each, 1, channels);
     }
   }
 
@@ -253,15 +268,37 @@ struct Room {
       }
   }
 
+  // All of them with a panel.
+  void multiply_all(int64_t g, int64_t panel, int64_t slot, int64_t tiles, const float* u) {
+    const int64_t across = vectors(panel), skip = skipped(panel) * plan.k.lanes;
+    Products job;
+    job.k = plan.p.image.channels;
+    job.a = v.data;
+    job.a_k = plan.v_run;
+    job.a_next = plan.v_each;
+    job.b = u + g * kProducts * plan.u_each + panel * plan.u_panel + skip;
+    job.b_k = plan.ld;
+    job.order = plan.order;
+    job.c = m.data + (slot * plan.m_panel + skip) * 4;
+    job.c_row = plan.ld;
+    job.c_next = plan.m_each;
+    job.count = kProducts;
+    thixo::multiply_all(plan.t.products, job, tiles, tile_height(tiles, plan.k.most_rows[across - 1]), across, plan.v_row);
+  }
+
   // One panel of channels of the results of a row of tiles, which is the `at`th of its block.
   void write(int64_t g, int64_t panel, int64_t slot, int64_t n, int64_t row, int64_t at) {
     const PlacesJob& p = plan.p;
-    const int64_t skip = skipped(panel) * plan.k.lanes, wide = vectors(panel) * plan.k.lanes, line = kMade * plan.across * wide;
+    const int64_t skip = skipped(panel) * plan.k.lanes, wide = vectors(panel) * plan.k.lanes, line = kMade * kChunk * wide;
     const int64_t all_rows = p.groups * p.rows, channel = panel * plan.ld + skip, count = std::min(wide, p.rows - channel);
-    plan.t.out(m.data + (slot * plan.m_panel + at * plan.across * plan.ld + skip) * 4, plan.m_each, plan.ld, sums.data, line, wide, plan.across, wide, &wrong);
     const char* bias = p.bias ? p.bias + (g * p.rows + channel) * 4 : nullptr;
-    for (int64_t h = 0; h < std::min(kMade, p.out[1] - row * kMade); ++h)
-      end_lines(p, sums.data + h * line * 4, wide, p.y + (((n * p.out[1] + row * kMade + h) * p.out[2]) * all_rows + g * p.rows + channel) * 4, all_rows, p.out[2], count, bias);
+    for (int64_t t = 0; t < plan.across; t += kChunk) {  // few at a time: they stay in the nearest cache
+      const int64_t left = t * kMade, some = std::min(kChunk, plan.across - t);
+      plan.t.out(m.data + (slot * plan.m_panel + (at * plan.across + t) * plan.ld + skip) * 4, plan.m_each, plan.ld, sums.data, line, wide, some, wide, &wrong);
+      for (int64_t h = 0; h < std::min(kMade, p.out[1] - row * kMade); ++h)
+        end_lines(p, sums.data + h * line * 4, wide, p.y + (((n * p.out[1] + row * kMade + h) * p.out[2] + left) * all_rows + g * p.rows + channel) * 4, all_rows,
+                  std::min(some * kMade, p.out[2] - left), count, bias);
+    }
   }
 };
 
@@ -272,8 +309,10 @@ bool wide_pays(const PlacesJob& p) {
   const double lanes = double(p.kernels->lanes), rows = double(ceil_div(p.rows, p.kernels->lanes)), channels = double(p.image.channels);
   const double tiles = double(p.batch * p.groups * ceil_div(p.out[1], kMade) * ceil_div(p.out[2], kMade)), pairs = double(p.groups) * channels * rows;
   const double products = tiles * rows * kProducts * (channels * 0.55 + 5), transforms = tiles * (channels / lanes * 110 + rows * 130);
-  // Of a U that is far away a line of the cache comes about every nine cycles, beside the products.
-  const double fetch = pairs * kProducts * 64 > 2 << 20 ? 9 * pairs * kProducts : 0;
+  // Of a U that is far away a line of the cache comes about every twelve cycles, beside the products; it is read for each block.
+  const Plan plan(p);
+  const double blocks = double(ceil_div(p.batch, plan.images) * ceil_div(plan.images * plan.down, plan.block));
+  const double fetch = pairs * kProducts * 64 > 2 << 20 ? 12 * blocks * pairs * kProducts : 0;
   const double own = std::max(products, fetch) + 0.35 * std::min(products, fetch) + transforms;
   return own < 0.9 * std::min(p.cycles, winograd_cycles(p, true));
 }

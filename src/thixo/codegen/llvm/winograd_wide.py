@@ -67,13 +67,14 @@ class _Rows:
 
 
 def wide_input_function(target: Target) -> Function:
-    """V[xi * between + t * v_row + c] of the pieces whose six rows begin at rows[r] + 4 t * pitch, for t < tiles, c < count.
+    """V of the pieces whose six rows begin at rows[r] + 4 t * pitch, for t < tiles and channels c < count.
 
-    `rows` are six pointers. Whole vectors are read and written.
+    It lies at V[xi * between + t * v_row + c // lanes * v_run + c % lanes]. `rows` are six pointers. Whole vectors are read
+    and written.
     """
     parameters = (
-        ("ptr noalias readonly", "rows"), ("i64", "pitch"), ("ptr noalias", "v"), ("i64", "v_row"), ("i64", "between"),
-        ("i64", "tiles"), ("i64", "count"),
+        ("ptr noalias readonly", "rows"), ("i64", "pitch"), ("ptr noalias", "v"), ("i64", "v_row"), ("i64", "v_run"),
+        ("i64", "between"), ("i64", "tiles"), ("i64", "count"),
     )  # fmt: skip
     f = Function("conv_f32_wide_in", parameters, attributes=target.attributes)
     lanes = target.lanes(4)
@@ -91,7 +92,7 @@ def wide_input_function(target: Target) -> Function:
                     turn.pieces([f.load(vec, f.at(s, first, "float"), 4) for s in starts])
                 )
                 first = f.add(first, "%pitch")
-            to = f.at(into, c, "float")
+            to = f.at(into, f.mul(f.div(c, lanes), "%v_run"), "float")
             for r in range(SIDE):
                 for value in turn.pieces([column[r] for column in columns]):
                     f.store(vec, value, to, 4)
