@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 CASES = (
-    "elementwise_fused softmax_ln mlp_train conv_infer_b1 conv_infer_b8 conv_train gpt_train gpt_prefill lstm_loop "
-    "lstm_unrolled branch parallel_branches memory"
+    "elementwise_fused softmax_ln mlp_train conv_infer_b1 conv_infer_b8 conv_train gpt_train gpt_prefill gpt_decode "
+    "lstm_loop lstm_unrolled while_data_dep branch parallel_branches memory"
 ).split()
 SLACK = 1.05
 ALWAYS = 4 * 2**20  # stacks and lists of threads, code that is loaded at the first run
@@ -30,10 +30,16 @@ def measure(path: str, case: str) -> dict[str, Any]:
     peers_side.add_thixo(suite)
     from thixo.runtime.sunk import Sunk
 
-    kind, params, inputs, function = suite.case_spec(case)
     peer = suite.PEERS["thixo"]("thixo-static", 2)
     peer.options["poisoned"] = True
-    if kind == "lstm":
+    kind, params, inputs, function = "", {}, [], None
+    if case not in ("gpt_decode", "while_data_dep"):
+        kind, params, inputs, function = suite.case_spec(case)
+    if case == "while_data_dep":
+        run = peer.newton(*suite.newton_inputs())[0]
+    elif case == "gpt_decode":
+        run = peer.decode(suite.gpt_params(12, 768, 50257, 1024), *caches(suite))[0]
+    elif kind == "lstm":
         run = peer.lstm(params, inputs[0], case == "lstm_unrolled")[0]
     elif kind == "branch":
         run = peer.branch(*inputs)[0]
@@ -72,6 +78,14 @@ def measure(path: str, case: str) -> dict[str, Any]:
         "results": sum(size_of(v) for v in new),
         "growth": growth,
     }
+
+
+def caches(suite: Any) -> list[list[Any]]:
+    """Keys and values of all layers, of a prompt and room for what comes."""
+    import numpy as np
+
+    size = (1, 12, suite.PROMPT + suite.NEW, 64)
+    return [[np.zeros(size, np.float32) for _ in range(12)] for _ in range(2)]
 
 
 def size_of(value: Any) -> int:
