@@ -98,7 +98,10 @@ def symbol(kernel: Kernel, layout: int) -> str:
 
 def llvm_text(kernel: Kernel, layout: int, name: str, machine: Any) -> str:
     """The module of this kernel, for a target."""
+    from thixo.codegen.llvm.emit import PLAIN
     from thixo.codegen.llvm.rows import along, joined
     from thixo.codegen.llvm.rows_across import across
+    from thixo.codegen.llvm.rows_stages import is_plain
 
-    return (along, across, joined)[layout](kernel, name, machine)
+    text = (along, across, joined)[layout](kernel, name, machine)
+    return PLAIN + text if is_plain(kernel) else text

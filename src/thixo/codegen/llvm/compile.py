@@ -8,6 +8,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
+from thixo.codegen.llvm.emit import PLAIN
 from thixo.codegen.llvm.target import Target
 
 PIPELINE = "inline,sroa,instcombine,simplifycfg"
@@ -69,7 +70,7 @@ def object_code(text: str, target: Target) -> bytes:
     module = llvm.parse_assembly(text, llvm.create_context())
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
-    _optimise(module, machine)
+    _optimise(module, machine, combine=not text.startswith(PLAIN))
     return _emitted(module, machine)
 
 
@@ -102,12 +103,13 @@ def assembly(text: str, target: Target) -> str:
     machine = _machine(target)
     module = llvm.parse_assembly(text)
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
-    _optimise(module, machine)
+    _optimise(module, machine, combine=not text.startswith(PLAIN))
     return str(machine.emit_assembly(module))
 
 
-def _optimise(module: Any, machine: Any) -> None:
-    # The text is vectorised and unrolled already: all that is left is to tidy up.
+def _optimise(module: Any, machine: Any, combine: bool = True) -> None:
+    # The text is vectorised and unrolled already: all that is left is to tidy up. To combine instructions takes a sixth of
+    # the time of large kernels.
     import llvmlite.binding as llvm
 
     options = llvm.create_pipeline_tuning_options(speed_level=0)
@@ -115,7 +117,8 @@ def _optimise(module: Any, machine: Any) -> None:
     passes = llvm.create_new_module_pass_manager()
     passes.add_always_inliner_pass()
     passes.add_sroa_pass()
-    passes.add_instruction_combine_pass()
+    if combine:
+        passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
     passes.run(module, builder)
 

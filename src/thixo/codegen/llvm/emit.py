@@ -53,6 +53,7 @@ class Function:
         self._stack: list[str] = []
         self._lines: list[str] = []
         self._known: dict[str, str] = {}  # of the block that is written now
+        self.comparisons: dict[str, str] = {}  # of floats: the text that gave a value
 
     # ---- lines
 
@@ -67,8 +68,11 @@ class Function:
             return known
         self._count += 1
         name = f"%v{self._count}"
-        if text.split(" ", 1)[0] in _PURE:
+        kind = text.split(" ", 1)[0]
+        if kind in _PURE:
             self._known[text] = name
+        elif kind == "fcmp":
+            self._known[text], self.comparisons[name] = name, text
         self._lines.append(f"  {name} = {text}")
         return name
 
@@ -257,6 +261,11 @@ class Function:
         if self.result == "void":
             body.append("  ret void")
         return "\n".join([*body, "}", ""])
+
+
+PLAIN = (
+    "; nothing to combine\n"  # the first line of a module that is as simple as LLVM would make it
+)
 
 
 def module(functions: Sequence[Function], extra: str = "") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from thixo.codegen.instructions import Instruction, is_float, is_integer, is_signed, width
@@ -19,6 +20,9 @@ MEMORY = REGISTER | {"bool": "i8", "f16": "half", "bf16": "i16", "c64": "float",
 _FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _UNARY = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven"}
 _FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole"}
+_ORDERED = re.compile(r"fcmp o(?P<how>lt|le|eq) (?P<type><.*>|\w+) (?P<left>.+), (?P<right>.+)")
+_IS_NAN = re.compile(r"fcmp une (?:<.*>|\w+) (?P<value>.+), (?P=value)")
+_NUMBER = re.compile(r"(?:splat \(\w+ )?0x(?![7F]FF)[0-9A-F]{16}\)?")  # finite
 
 
 class Lanes:
@@ -89,7 +93,8 @@ class Lanes:
         if op in ("scale", "exponent", "mantissa"):
             return self._binary(op, one.type, values)
         if op in ("and", "or", "xor"):
-            return self.f.op(f"{op} {type} {a}, {b}")
+            known = self._unordered(a, b) if op == "or" and one.type == "bool" else None
+            return known or self.f.op(f"{op} {type} {a}, {b}")
         if op == "not":
             ones = self.constant(True if one.type == "bool" else -1, one.type)
             return self.f.op(f"xor {type} {a}, {ones}")
@@ -100,6 +105,20 @@ class Lanes:
         if op == "bits":
             return self.f.op(f"bitcast {self.type(types[0])} {a} to {type}")
         raise InternalError(f"the LLVM backend has no instruction {op}")
+
+    def _unordered(self, a: str, b: str) -> str | None:
+        """A comparison with a number, or whether it is a NaN that is compared: one instruction does both."""
+        for first, second in ((a, b), (b, a)):
+            compared = _ORDERED.fullmatch(self.f.comparisons.get(first, ""))
+            lost = _IS_NAN.fullmatch(self.f.comparisons.get(second, ""))
+            if compared is None or lost is None:
+                continue
+            left, right = compared["left"], compared["right"]
+            if (left == lost["value"] and _NUMBER.fullmatch(right)) or (
+                right == lost["value"] and _NUMBER.fullmatch(left)
+            ):
+                return self.f.op(f"fcmp u{compared['how']} {compared['type']} {left}, {right}")
+        return None
 
     def _lookup(self, one: Instruction, index: str, place: str) -> str:
         """From registers where the processor has an instruction for it, else from memory."""

@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from thixo.codegen.instructions import BYTES, Instruction
 from thixo.codegen.kernel import Kernel
 
+# What is written as LLVM would have it; integers and bits are not.
+_PLAIN = frozenset(("load", "store", "const", "cast", "columns", "reduce", "add", "sub", "mul", "div", "fma", "neg", "abs", "sqrt",
+                    "eq", "ne", "lt", "le", "select", "or", "and"))  # fmt: skip
 COSTLY = 12  # instructions that a value must save to be worth keeping
 _SLOW = {"div": 6, "rem": 6, "sqrt": 6}
 _PLACED = ("index",)
@@ -61,6 +64,14 @@ class Stages:
         """Operands with an element for each place that are read."""
         seen = {o.attribute[0] for o in self.kernel.body if o.op == "load"}
         return [i for i in sorted(seen) if self.kernel.operands[i].view == "full"]
+
+
+def is_plain(kernel: Kernel) -> bool:
+    """Whether its instructions leave nothing to combine."""
+    return all(
+        one.op in _PLAIN and (one.type in ("f32", "f64", "bool") or one.op in ("columns", "const"))
+        for one in kernel.body
+    )
 
 
 def _is_varying(kernel: Kernel, one: Instruction, varying: list[bool]) -> bool:
