@@ -57,18 +57,23 @@ constexpr int kMostShares = 64;  // more threads than that have some in common
 
 // One loop at a time. Its fields change only while `door` is closed and nobody is inside, so a
 // worker that wakes late finds the door closed, or takes part in a newer loop: both are fine.
+//
+// What all of them write has a line of the cache for itself; what only the caller writes, and workers wait for and then
+// read, comes to them with one line.
 struct Pool {
-  std::mutex submit;               // held by the thread whose loop this is
-  std::atomic<uint32_t> door{kClosed};  // closed bit, and the number of workers inside
-  std::atomic<uint32_t> generation{0};
+  std::mutex submit;  // held by the thread whose loop this is
 
-  ChunkBody body = nullptr;
+  alignas(64) std::atomic<uint32_t> door{kClosed};  // closed bit, and the number of workers inside
+
+  alignas(64) ChunkBody body = nullptr;
   void* context = nullptr;
   int64_t n = 0, grain = 1;
-  Share shares[kMostShares];
   int share_count = 1;
   std::atomic<uint32_t> guests{0};  // most workers let in
   std::atomic<int> host{-1};        // the processor on which the caller is
+  std::atomic<uint32_t> generation{0};
+
+  Share shares[kMostShares];
   std::mutex error_mutex;
   std::exception_ptr error;
 
