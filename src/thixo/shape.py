@@ -88,6 +88,9 @@ def broadcast_shapes(*shapes: Sequence[Size], op: str = "broadcast_shapes") -> S
         offset = ndim - len(shape)
         for axis, size in enumerate(shape, offset):
             have = result[axis]
+            if type(have) is int and have == 1:  # whatever the other is: there is nothing to ask
+                result[axis] = size
+                continue
             if size is have or same(size, have) or _is_one(size):
                 continue
             if _is_one(have):

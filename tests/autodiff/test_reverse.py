@@ -257,6 +257,38 @@ def test_a_budget_that_is_none_is_refused():
         gradient_graph(parse(WHILE), kept_turns=1)
 
 
+MASKED = """
+graph then(x: f64[n], v: f64[]) {
+  sizes nonzero >= 0
+  places: i64[nonzero, 1] = nonzero_places(x)
+  i: i64[nonzero] = select(places, dim=1, index=0)
+  y: f64[n] = index_set(x, [i], v, axes=(0,))
+  return y
+}
+
+graph other(x: f64[n], v: f64[]) {
+  y: f64[n] = mul(x, v)
+  return y
+}
+
+graph main(p: bool[], x: f64[n], v: f64[]) {
+  y: f64[n] = cond(p, then=then, other=other, inputs=[x, v])
+  z: f64[n] = mul(y, y)
+  s: f64[] = sum(z)
+  return s
+}
+"""
+
+
+@pytest.mark.parametrize("x", [(0.0, 0.0, 0.0), (0.0, 0.0, 3.0), (1.0, 0.0, 3.0)])
+def test_a_branch_may_write_to_as_many_places_as_the_data_say(x):
+    both = gradient_graph(parse(MASKED)).verify()
+    given = tx.tensor(x, dtype=tx.float64), tx.tensor(2.0, dtype=tx.float64)
+    _, gx, gv = Interpreter(both).run(tx.tensor(True), *given)
+    assert gx.tolist() == [0.0, 0.0, 0.0]
+    assert gv.item() == 4.0 * sum(one != 0 for one in x)
+
+
 def test_a_value_that_nothing_depends_on_gets_zeros():
     graph = parse("graph f(x: f32[3], y: f32[2]) {\n  s: f32[] = sum(x)\n  return s\n}")
     _, by_x, by_y = Interpreter(gradient_graph(graph)).run(tx.ones(3), tx.ones(2))
