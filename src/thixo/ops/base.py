@@ -59,6 +59,9 @@ class Op:
     )
     random: ClassVar[bool] = False
     total: ClassVar[bool] = False  # arguments of fitting types never make it fail
+    # How it takes images as they lie in memory: "ordered"; "any" where strides are all the same to it; "kept" where it also
+    # gives them as it gets them; "channels" where it had best give them with their channels side by side.
+    images: ClassVar[str] = "ordered"
     cost: ClassVar[Callable[..., int] | None] = None  # (results, *arguments) -> operations
     commutative: ClassVar[bool] = False
     version: ClassVar[int] = 1
@@ -101,6 +104,7 @@ class View(Op, abstract=True):
 
     geometry: ClassVar[Callable[..., Any]]
     is_part: ClassVar[bool] = False
+    keeps_axes: ClassVar[bool] = False  # in their order: what lies in order, less some of it
     kind = "view"
     total = True
     required = ("infer", "geometry", "vjp", "reference", "samples")
@@ -117,6 +121,7 @@ class Composite(Op, abstract=True):
 class Creation(Op, abstract=True):
     """Makes a tensor from sizes and numbers alone."""
 
+    counts: ClassVar[bool] = False  # each element is another: cheaper read than made again
     vjp = None
     method = False
     required = ("infer", "kernel", "reference", "samples")

@@ -153,6 +153,7 @@ class Convolve(Op):
         "convolve(input, weight, stride: ints, padding: ints, dilation: ints, groups: int, "
         "bias: tensor? = None) -> y"
     )
+    images = "channels"
     namespace = "nn.functional"
     dtypes = DTYPES
 
@@ -230,6 +231,7 @@ class ConvolveTransposed(Op):
         "convolve_transposed(input, weight, output_size: ints, stride: ints, padding: ints, "
         "dilation: ints, groups: int) -> y"
     )
+    images = "channels"
     namespace = "nn.functional"
     dtypes = DTYPES
 
@@ -302,6 +304,7 @@ class ConvolveWeight(Op):
         "convolve_weight(input, output, kernel_size: ints, stride: ints, padding: ints, "
         "dilation: ints, groups: int) -> y"
     )
+    images = "any"
     namespace = "nn.functional"
     dtypes = DTYPES
 

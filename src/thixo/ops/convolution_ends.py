@@ -34,6 +34,7 @@ class ConvolveThen(Op):
         "convolve_then(input, weight, stride: ints, padding: ints, dilation: ints, groups: int, "
         "bias: tensor? = None, addend: tensor? = None, relu: bool = False, wide: bool = False) -> y"
     )
+    images = "channels"
     namespace = "nn.functional"
     dtypes = FLOATS
 

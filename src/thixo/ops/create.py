@@ -188,6 +188,7 @@ class Eye(Creation):
         "eye(n: int, m: int? = None, *, dtype: dtype? = None, layout: any? = None, "
         "device: device? = None, requires_grad: bool = False, pin_memory: bool = False) -> y"
     )
+    counts = True
 
     def infer(n, m=None, dtype=None, layout=None, device=None, *options):
         check_options("eye", device, layout)
@@ -244,6 +245,7 @@ class Arange(Creation):
         "dtype: dtype? = None, layout: any? = None, device: device? = None, "
         "requires_grad: bool = False, pin_memory: bool = False) -> y"
     )
+    counts = True
 
     def infer(start=None, end=None, step=1, dtype=None, layout=None, device=None, *options):
         check_options("arange", device, layout)
@@ -344,6 +346,7 @@ class Linspace(Creation):
         "layout: any? = None, device: device? = None, requires_grad: bool = False, "
         "pin_memory: bool = False) -> y"
     )
+    counts = True
 
     def infer(start, end, steps, dtype=None, layout=None, device=None, *options):
         check_options("linspace", device, layout)

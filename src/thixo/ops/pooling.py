@@ -165,6 +165,7 @@ class MaxPoolValues(Op):
         "max_pool_values(input, kernel_size: ints, stride: ints, padding: ints, dilation: ints, "
         "ceil_mode: bool) -> y"
     )
+    images = "kept"
     namespace = "nn.functional"
     dtypes = FLOATS + INTEGERS
 

@@ -39,6 +39,7 @@ class Sum(Op):
 
     total = True
     signature = "sum(input, dim: ints? = None, keepdim: bool = False, *, dtype: dtype? = None) -> y"
+    images = "any"
 
     def infer(input, dim, keepdim, dtype):
         dims = axes(dim, input.ndim, "sum")
@@ -108,6 +109,7 @@ class Mean(Op):
     signature = (
         "mean(input, dim: ints? = None, keepdim: bool = False, *, dtype: dtype? = None) -> y"
     )
+    images = "any"
 
     def infer(input, dim, keepdim, dtype):
         if dtype is None:

@@ -28,6 +28,7 @@ class ViewShape(View):
     """
 
     signature = "view(input, shape: ints...) -> input"
+    keeps_axes = True
     layout_matters = True
 
     def overload(input, dtype):
@@ -271,6 +272,7 @@ class Squeeze(View):
     """
 
     signature = "squeeze(input, dim: ints? = None) -> input"
+    keeps_axes = True
 
     def geometry(shape, strides, offset, dim=None):
         dims = range(len(shape)) if dim is None else normalize_dims(dim, len(shape), "squeeze")
@@ -310,6 +312,7 @@ class Unsqueeze(View):
     """
 
     signature = "unsqueeze(input, dim: int) -> input"
+    keeps_axes = True
 
     def geometry(shape, strides, offset, dim):
         d = normalize_dim(dim, len(shape) + 1, "unsqueeze")
@@ -344,6 +347,7 @@ class Select(View):
     """
 
     signature = "select(input, dim: int, index: int) -> input"
+    keeps_axes = True
     is_part = True
 
     def geometry(shape, strides, offset, dim, index):
@@ -387,6 +391,7 @@ class Slice(View):
     signature = (
         "slice(input, dim: int = 0, start: int? = None, end: int? = None, step: int = 1) -> input"
     )
+    keeps_axes = True
     is_part = True
     method = False
 

@@ -187,7 +187,7 @@ class _Outline:
         node = self.nodes[i]
         if node.op.full_name == "reshape":  # it copies what does not lie in order
             m = self.maker.get(node.args[0], -1)
-            return m < 0 or self.nodes[m].op.kind != "view" or self.nodes[m].op.full_name in _PARTS
+            return m < 0 or self.nodes[m].op.kind != "view" or self.nodes[m].op.keeps_axes
         return bool(node.op.kind == "view") and next(values_in(node.args[1:]), None) is None
 
     def _block(self, begin: int, end: int) -> _Block:
@@ -299,9 +299,6 @@ class _Outline:
         ]
         body.outputs = [new[block.nodes[place].outputs[k]] for place, k in places]
         return body
-
-
-_PARTS = ("slice", "select", "narrow", "unsqueeze", "squeeze", "view")  # axes stay in their order
 
 
 def _same_number(a: Any, b: Any) -> bool:

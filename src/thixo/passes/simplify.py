@@ -69,10 +69,6 @@ FOLDED_ELEMENTS = (
 )
 
 
-# Made of numbers alone, element by element; zeros and the like are cheaper made than read.
-_COUNTED = ("arange", "linspace", "eye")
-
-
 @graph_pass("fold")
 def fold_constants(graph: Graph, firings: list[Firing]) -> int:
     """Compute now what depends on constants alone. Captured tensors are no constants here: they may change."""
@@ -82,7 +78,7 @@ def fold_constants(graph: Graph, firings: list[Firing]) -> int:
         def replace(node: Node) -> Sequence[Value] | None:
             inputs = list(values_in(node.args))
             if (
-                (not inputs and node.op.full_name not in _COUNTED)
+                (not inputs and not getattr(node.op, "counts", False))
                 or has_graphs(node)
                 or is_random(node)
                 or next(iter(sizes_in(node.args)), None)

@@ -15,12 +15,6 @@ from thixo.schedule.plan import Plan
 
 LEAST_CHANNELS = 8  # fewer leave most of a vector empty
 
-_FORWARD = ("nn.functional.convolve", "nn.functional.convolve_then")
-_IMAGES = (*_FORWARD, "nn.functional.convolve_transposed")
-_CONVOLUTIONS = (*_IMAGES, "nn.functional.convolve_weight")
-_SUMS = ("sum", "mean")  # any strides are as good
-_POOL = "nn.functional.max_pool_values"  # reads and writes either layout, the same
-
 Shape = Callable[[Value], Sequence[int]]
 
 
@@ -43,7 +37,7 @@ def channels_last(
                 if value not in banned and _has_channels(node, value, shape):
                     chosen[value] = node
                     readers[value] = []
-    if not any(n.op.full_name in _IMAGES for n in chosen.values()):
+    if not any(_images(n) == "channels" for n in chosen.values()):
         return set()
     left = {v for v in chosen if v not in banned}
     together = _in_one_memory(plan)
@@ -75,23 +69,28 @@ def _is_kernel(node: Node) -> bool:
     return node.op.kind == "pointwise" or node.op.full_name == "fused"
 
 
+def _images(node: Node) -> str:
+    """How its declaration says that it takes images."""
+    return getattr(node.op, "images", "ordered")
+
+
 def _is_pool(node: Node) -> bool:
-    if node.op.full_name != _POOL:
+    if _images(node) != "kept":
         return False
     input = node.args[0].type
     return len(input.shape) == len(node.args[1]) + 2 and input.dtype.short in ("f32", "f64")
 
 
 def _may_choose(node: Node) -> bool:
-    if node.op.full_name in _IMAGES:
-        return bool(node.args[5 if node.op.full_name in _FORWARD else -1] == 1)  # groups
+    if _images(node) == "channels":
+        return bool(node.args[node.op.sig.place("groups")] == 1)
     return _is_kernel(node) or _is_pool(node)
 
 
 def _takes_any(node: Node) -> bool:
     if _is_kernel(node) or _is_pool(node):
         return True
-    return node.op.full_name in _CONVOLUTIONS or node.op.full_name in _SUMS
+    return _images(node) in ("any", "channels")
 
 
 def _has_channels(node: Node, value: Value, shape: Shape) -> bool:
