@@ -47,6 +47,8 @@ struct PlaceImage {
   void clear(const ConvKernels& k, int64_t low, int64_t high, char* to) const;
   // Zeros all round the source, in one vector of channels of a whole copy.
   void clear_border(const ConvKernels& k, int64_t block, char* to) const;
+  // The same of all channels.
+  void clear_around(const ConvKernels& k, char* to) const;
 
  private:
   void fill_last(const ConvKernels& k, const char* from, int64_t count, int64_t low, int64_t high, char* to) const;

@@ -120,20 +120,14 @@ struct WeightJob {
 
 // ---- by tiles
 
-// What one chunk of units is read from: several images, or one strip of an image.
-struct Chunk {
-  const WeightJob& j;
-  int64_t most;  // units
-  Buffer images, turned;
+// Where the places of a chunk of units are, the same for all chunks.
+struct ChunkPlaces {
+  int64_t units;
   std::vector<Offsets> table;    // places of all images, one after the other
   std::vector<int64_t> columns;  // of y, turned
 
-  Chunk(const WeightJob& job, int64_t count)
-      : j(job), most(count), images(job.copies ? size_t(count * job.a_image * job.wide) : 0),
-        turned(size_t(count * job.turned_elements() * job.wide)) {
-    if (images.data && j.image.padded()) std::memset(images.data, 0, images.bytes);
+  ChunkPlaces(const WeightJob& j, int64_t count) : units(count) {
     const Convolution& c = j.c;
-    if (turned.data && c.outer % j.k.lanes) std::memset(turned.data, 0, turned.bytes);  // no odd numbers in what is left over
     const int64_t own = c.x_last ? j.channels() : 1, place = j.turns ? j.ld : c.groups * c.outer;
     const int64_t w0 = j.copies ? j.image.slice(2) : own, h0 = j.copies ? j.image.slice(1) : c.in[2] * own, d0 = j.copies ? j.image.slice(0) : c.in[1] * c.in[2] * own;
     int64_t out[3] = {c.out[0], c.out[1], c.out[2]};
@@ -145,6 +139,25 @@ struct Chunk {
           for (int64_t w = 0; w < out[2]; ++w)
             table.push_back({(n * j.a_image + d * c.stride[0] * d0 + h * c.stride[1] * h0 + w * c.stride[2] * w0) * j.wide, p++ * place * j.wide});
     for (int64_t p = 0; p < j.unit_places(); ++p) columns.push_back(p * j.ld);
+  }
+};
+
+// What one chunk of units is read from: several images, or one strip of an image.
+struct Chunk {
+  const WeightJob& j;
+  int64_t most;  // units
+  const std::vector<Offsets>& table;
+  const std::vector<int64_t>& columns;
+  Buffer images, turned;
+
+  Chunk(const WeightJob& job, const ChunkPlaces& places)
+      : j(job), most(places.units), table(places.table), columns(places.columns), images(job.copies ? size_t(most * job.a_image * job.wide) : 0),
+        turned(size_t(most * job.turned_elements() * job.wide)) {
+    if (rehearsing()) return;
+    for (int64_t i = 0; i < most * j.c.groups && images.data && j.image.padded() && j.strips == 1; ++i)
+      j.image.clear_around(j.k, images.data + i * j.group * j.wide);
+    if (images.data && j.image.padded() && j.strips > 1) std::memset(images.data, 0, images.bytes);
+    if (turned.data && j.c.outer % j.k.lanes) std::memset(turned.data, 0, turned.bytes);  // no odd numbers in what is left over
   }
   // Vectors of channels of x in one unit, and their copies: unit `n0 + n` of all is unit n of these.
   int64_t copies() const { return j.copies ? j.c.groups * j.image.blocks(j.k) : 0; }
@@ -243,7 +256,8 @@ void add_up(const WeightJob& j, char* first, int64_t parts, int64_t count) {
 void at_once(WeightJob& j, void* w, bool parallel) {
   const Convolution& c = j.c;
   const int64_t taps = j.sets, row = c.inner * taps, row_panels = ceil_div(j.members, j.height), set = j.height * j.ld;
-  Chunk all(j, c.batch);
+  const ChunkPlaces whole(j, c.batch);
+  Chunk all(j, whole);
   auto share = [&](int64_t count, auto&& body) {
     parallel_for(count, parallel ? std::max<int64_t>(1, count / (8 * get_num_threads())) : count, body);
   };
@@ -292,9 +306,10 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
   if (parts == 1 && j.strips == 1 && !j.joins && !exchanged && c.batch * bytes <= kAllBytes) return at_once(j, w, parallel);
   const int64_t chunk = j.strips > 1 ? 1 : std::clamp<int64_t>(kChunkBytes / std::max<int64_t>(bytes, 1), 1, ceil_div(c.batch, parts)), set = j.members * j.padded;
   Buffer sums(size_t(parts * j.sums * j.wide));
+  const ChunkPlaces chunk_places(j, chunk);
   if (parts > 1) {
-    parallel_for(parts, parallel ? 1 : parts, [&](int64_t from, int64_t to) {
-      Chunk now(j, chunk);
+    parallel_for(parts, parallel ? std::max<int64_t>(1, parts / (8 * get_num_threads())) : parts, [&](int64_t from, int64_t to) {
+      Chunk now(j, chunk_places);
       if (rehearsing()) return;
       for (int64_t p = from; p < to; ++p) {
         const int64_t n0 = units * p / parts, n1 = units * (p + 1) / parts;
@@ -311,7 +326,7 @@ void by_tiles(WeightJob& j, void* w, bool parallel, bool exchanged) {
     });
     add_up(j, sums.data, parts, j.sums);
   } else {
-    Chunk now(j, chunk);
+    Chunk now(j, chunk_places);
     const int64_t row_panels = ceil_div(j.members, j.height);
     auto share = [&](int64_t count, auto&& body) {
       parallel_for(count, parallel ? std::max<int64_t>(1, count / (8 * get_num_threads())) : count, [&](int64_t from, int64_t to) {
