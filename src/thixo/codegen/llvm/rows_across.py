@@ -19,7 +19,6 @@ from thixo.codegen.llvm.rows_stages import Stages, Walk
 from thixo.codegen.llvm.target import Target
 
 LEAF = 16  # places that one accumulator adds up before the sum goes into the tree
-FEW = 2  # vectors of rows that are rather taken one by one than as a block
 AHEAD = 8  # places between what is computed and what is fetched into the cache
 
 
@@ -58,8 +57,7 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
     if blocks > 1:
         masks = target.masks and count > 1
         forms = [(Block(places, vectors, groups, block), blocks, block)]
-        if masks and groups > FEW:  # the rest is one more block, unless it is small
-            forms.append((Block(places, vectors, groups, block, True), 1, FEW * count + 1))
+        # The rest is single vectors side by side: faster than one more block with most of its lanes outside, and less code.
         forms.append((Block(places, vectors, 1, block, masks), groups, 1 if masks else count))
         if not masks and count > 1:
             forms.append((Block(places, single, 1, block), count - 1, 1))
