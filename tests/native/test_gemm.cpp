@@ -139,7 +139,7 @@ void large_sizes() {
 // The same bits on any number of threads.
 void threads() {
   set_gemm_plan(GemmPlan::Chosen);
-  const int64_t sizes[][3] = {{300, 257, 600}, {20, 700, 900}, {3, 3000, 500}, {65, 65, 65}, {1000, 9, 300}, {24, 700, 300}, {900, 800, 11}, {300, 43, 300}};
+  const int64_t sizes[][3] = {{300, 257, 600}, {20, 700, 900}, {3, 3000, 500}, {65, 65, 65}, {1000, 9, 300}, {24, 700, 300}, {900, 800, 11}, {300, 43, 300}, {200, 150, 6}, {150, 203, 12}};
   for (DType t : kFloats)
     for (auto& s : sizes)
       for (int layout = 0; layout < 4; ++layout) {

@@ -64,7 +64,9 @@ bool is_thin(const Job& job, const GemmKernels& g) {
   if (job.k * job.n < kThinElements) return false;
   if (job.m <= kAxpyRows) return job.n > 2 * g.tiles.columns || !direct_fits(job, g);
   if (job.b_k != 1 || job.b_n == 1 || g.tiles.depth > 1) return false;
-  const int64_t most = g.source == g.compute ? kMostDots : 16;  // others would be packed
+  // Others would be packed. A matrix that is near may as well be read twice.
+  const bool near = job.k * job.n * item_size(job.dtype) <= kNearBytes;
+  const int64_t most = g.source != g.compute ? 16 : near ? 8 : kMostDots;
   return job.m <= (job.k >= 256 ? most : job.k >= 128 ? 8 : 0);
 }
 
@@ -75,6 +77,9 @@ bool is_direct(const Job& job, const GemmKernels& g) {
   if (job.m <= 2 * g.tiles.rows) return true;  // packing B would cost more than it saves
   if (job.k * job.n * item_size(job.dtype) > kNearBytes) return false;
   const int64_t tiles = ceil_div(job.m, g.tiles.rows) * ceil_div(job.n, g.tiles.columns);
+  // Where C is stored in pieces, B would be loaded so too: with some k and rows it is better packed.
+  const bool packs_b = g.wide.rows > 0 && stores_in_pieces(job) && job.k > 8 && job.m >= 8 * g.tiles.rows && job.n > 4 * g.tiles.columns;
+  if (packs_b && !streams_c(job, g)) return false;
   if (tiles < kFewTiles || job.k < kVeryFewK || (job.n <= 2 * g.tiles.columns && job.k < 4 * kFewK)) return true;
   const bool c_is_near = job.m * job.n * item_size(job.dtype) <= kNearBytes / 2;
   return (job.k < kFewKForPanels && (c_is_near || job.n <= 4 * g.tiles.columns)) || streams_c(job, g);
@@ -95,7 +100,7 @@ bool better_transposed(const Job& job, const GemmKernels& g) {
   const double own = double(round_up(job.n, lanes)) / double(job.n);
   const double other = double(round_up(job.m, lanes)) / double(job.m);
   const bool stays = a_stays_fits(job, g);
-  return own > 1.3 * other && job.k >= (stays ? 48 : 64) && job.m >= (stays ? 16 : 4) * job.n;
+  return own > 1.5 * other && job.k >= (stays ? 48 : 64) && job.m >= (stays ? 16 : 4) * job.n;
 }
 
 // Whether so many columns leave little of their vectors empty.

@@ -85,12 +85,22 @@ struct Shares {
 };
 // Vectors of columns up to which one that is left alone costs more than fewer rows in a tile.
 constexpr int64_t kMostWideVectors = 9;
+// Up to so many k, and rows of C that begin within a line of the cache, storing them takes as long as the products.
+constexpr int64_t kFewKToStore = 15;
 
-// The tiles for an A that is read from where it is: wide ones where the others would leave a vector alone.
+inline bool stores_in_pieces(const Job& job) {
+  constexpr uintptr_t kLine = 64;
+  const uintptr_t row = uintptr_t(job.c_row * item_size(job.dtype));
+  return job.k <= kFewKToStore && (reinterpret_cast<uintptr_t>(job.c) | row) % kLine != 0;
+}
+
+// The tiles for an A that is read from where it is. Wide ones where the others would leave a vector alone, and where every
+// vector is stored in two pieces: of three side by side, more lines are completed at once.
 inline const TileKernels& tiles_in_place(const Job& job, const GemmKernels& g) {
   const int64_t vectors = ceil_div(job.n, g.tiles.lanes);
-  const bool one_left = vectors % 2 == 1 && vectors > 1 && vectors <= kMostWideVectors;
-  return g.wide.rows > 0 && one_left && !job.packed ? g.wide : g.tiles;
+  const bool one_left = vectors % 2 == 1 && vectors <= kMostWideVectors;
+  const bool wide = vectors > 2 && (one_left || stores_in_pieces(job));
+  return g.wide.rows > 0 && wide && !job.packed ? g.wide : g.tiles;
 }
 
 // Such that the largest takes as little time as possible: each packs panels for itself, of A and B, which takes so many

@@ -89,7 +89,7 @@ void direct_product(const Job& job, const GemmKernels& g) {
   const Shares shares = share_out(job, t, 0, streams ? double(job.m) / double(t.rows) : 0);
   // Rows that meet many columns are turned first: a panel takes fewer instructions to read.
   const int64_t widest = ceil_div(shares.column_panels, shares.across), tallest = ceil_div(shares.row_panels, shares.down);
-  const bool packs = job.a_k == 1 && job.a_row != 1 && widest >= kWideForPanels;
+  const bool packs = job.a_k == 1 && job.a_row != 1 && widest >= kWideForPanels && &t != &g.wide;
   const int64_t panel = packs ? pass * t.width * t.unit : 0;
   auto tile = [&](int64_t k, RowPanel r, int64_t j, const char* packed) {
     const auto [row, rows] = r;
