@@ -18,6 +18,38 @@ struct Page {
   ProfilerEvent events[kPageEvents];
 };
 
+// Some are kept for the next profiler: to touch fresh memory takes as long as many an event.
+constexpr size_t kSparePages = 64;
+struct Spare {
+  std::mutex lock;
+  std::vector<std::unique_ptr<Page>> pages;
+};
+Spare& spare() {
+  static Spare* made = new Spare;  // never destroyed: threads may end after main
+  return *made;
+}
+
+std::unique_ptr<Page> new_page() {
+  Spare& all = spare();
+  {
+    const std::lock_guard hold(all.lock);
+    if (!all.pages.empty()) {
+      auto page = std::move(all.pages.back());
+      all.pages.pop_back();
+      return page;
+    }
+  }
+  return std::make_unique<Page>();
+}
+
+// Its events have been moved away.
+void keep_page(std::unique_ptr<Page> page) {
+  Spare& all = spare();
+  const std::lock_guard hold(all.lock);
+  page->count = 0;
+  if (all.pages.size() < kSparePages) all.pages.push_back(std::move(page));
+}
+
 // The events of one thread. It outlives its thread, so that what a thread did is not lost with it.
 struct Buffer {
   std::mutex lock;  // its own thread writes, the one that stops the profiler reads
@@ -26,7 +58,7 @@ struct Buffer {
   std::vector<std::unique_ptr<Page>> pages;
 
   void add(ProfilerEvent&& event) {
-    if (pages.empty() || pages.back()->count == kPageEvents) pages.push_back(std::make_unique<Page>());
+    if (pages.empty() || pages.back()->count == kPageEvents) pages.push_back(new_page());
     Page& page = *pages.back();
     page.events[page.count++] = std::move(event);
   }
@@ -86,8 +118,10 @@ std::vector<ProfilerEvent> stop_profiler() {
   std::vector<ProfilerEvent> events;
   for (auto& buffer : all.buffers) {
     std::lock_guard writing(buffer->lock);
-    for (auto& page : buffer->pages)
+    for (auto& page : buffer->pages) {
       for (size_t i = 0; i < page->count; ++i) events.push_back(std::move(page->events[i]));
+      keep_page(std::move(page));
+    }
     buffer->pages.clear();
     buffer->session = 0;  // what ends from now on is not this profiler's
   }

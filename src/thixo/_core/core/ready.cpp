@@ -45,13 +45,14 @@ class Run {
 
   // On the calling thread, which has the host's lock.
   void run() {
-    while (left_.load(std::memory_order_acquire)) {
+    while (left_) {
       if (ready_.empty() || alone()) {
         const int step = take_own();
         if (step < 0) fail(ErrorKind::Internal, "program " + program_.name + ": steps wait for each other");
         const bool frees = !at(step).python && at(step).seconds >= kLongStep;
         Unlocked free(frees);
         perform(step, false);
+        --left_;
       } else {
         Unlocked free(true);
         together();
@@ -122,8 +123,10 @@ class Run {
       ++running_;
       running_count_.store(running_, std::memory_order_relaxed);
       lock.unlock();
-      while (step >= 0) step = perform(step, true);
+      size_t done = 0;  // told to the others at the end: a line that all threads write at every step would go to and fro
+      for (; step >= 0; ++done) step = perform(step, true);
       lock.lock();
+      left_ -= done;
       --running_;
       running_count_.store(running_, std::memory_order_relaxed);
     }
@@ -156,7 +159,6 @@ class Run {
       put(later);
       count();
     }
-    left_.fetch_sub(1, std::memory_order_acq_rel);
     return next;
   }
 
@@ -167,7 +169,7 @@ class Run {
 
   const Program& program_;
   const Flow& flow_;
-  std::atomic<size_t> left_;
+  size_t left_;  // steps that are not done; under the mutex while several threads run
   std::unique_ptr<std::atomic<int>[]> waits_;
   std::mutex mutex_;
   Queue ready_, mine_;
