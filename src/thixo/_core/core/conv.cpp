@@ -161,7 +161,7 @@ PlacesJob forward_places(const Convolution& c, const void* x, const void* w, con
     f.count[i] = c.out[i];
     f.reach[i] = c.stride[i];
   }
-  p.image.lay_out(c.inner, c.in, c.padding, extent, false);
+  p.image.lay_out(c.inner, c.in, c.padding, extent, false, !c.x_last);
   if (c.x_last) p.image.set_last(*p.kernels, c.groups * c.inner);
   for (int64_t d = 0, tap = 0; d < c.kernel[0]; ++d)
     for (int64_t h = 0; h < c.kernel[1]; ++h)
@@ -215,7 +215,7 @@ PlacesJob transposed_places(const Convolution& c, const void* y, const void* w, 
     pad[i] = std::max<int64_t>(parts.pad[i], 0);
     extent[i] = parts.places[i] + pad[i] - parts.pad[i];
   }
-  p.image.lay_out(c.outer, c.out, pad, extent, false);
+  p.image.lay_out(c.outer, c.out, pad, extent, false, !c.y_last);
   if (c.y_last) p.image.set_last(*p.kernels, c.groups * c.outer);
   for (const Part& d : parts.axes[0])
     for (const Part& h : parts.axes[1])

@@ -11,7 +11,7 @@ constexpr int64_t kListedPlaces = 4096;  // of an image, in a table
 
 }  // namespace
 
-void PlaceImage::lay_out(int64_t channel_count, const int64_t* sizes, const int64_t* pads, const int64_t* extents, bool tight) {
+void PlaceImage::lay_out(int64_t channel_count, const int64_t* sizes, const int64_t* pads, const int64_t* extents, bool tight, bool planes) {
   channels = pitch = channel_count;
   // Places a multiple of 256 bytes apart would share few lines of the nearest cache.
   if (!tight && channels % 64 == 0) pitch += 16;
@@ -24,6 +24,7 @@ void PlaceImage::lay_out(int64_t channel_count, const int64_t* sizes, const int6
   // Rows that are listed: all of them, or some that stand for the others of a large plane.
   listed = plane() <= kListedPlaces ? size[0] * size[1] : std::clamp<int64_t>(kListedPlaces / std::max<int64_t>(size[2], 1), 1, size[1]);
   places.clear();
+  if (!planes) return;
   places.reserve(size_t(listed * size[2]));
   for (int64_t r = 0; r < listed; ++r)
     for (int64_t w = 0; w < size[2]; ++w) places.push_back(r / size[1] * slice(0) + r % size[1] * slice(1) + w * pitch);

@@ -19,8 +19,9 @@ struct PlaceImage {
   int64_t listed = 0;                                       // these rows
   int64_t last = 0;                                         // elements from place to place of a source with channels side by side; 0: planes
 
-  // Extents are at least those that hold the source. `tight`: places follow each other without a gap.
-  void lay_out(int64_t channel_count, const int64_t* sizes, const int64_t* pads, const int64_t* extents, bool tight);
+  // Extents are at least those that hold the source. `tight`: places follow each other without a gap. `planes`: so the source lies,
+  // else places need no list.
+  void lay_out(int64_t channel_count, const int64_t* sizes, const int64_t* pads, const int64_t* extents, bool tight, bool planes = true);
   bool padded() const;
   int64_t slice(int axis) const;  // elements from one position of an axis to the next
   int64_t elements() const { return extent[0] * slice(0); }

@@ -81,7 +81,7 @@ struct Plan {
     down = ceil_div(p.out[1], 2);
     across = ceil_div(p.out[2], 2);
     const int64_t extent[3] = {1, 2 * down + 2, 2 * across + 2};
-    image.lay_out(p.image.channels, p.image.size, p.image.pad, extent, false);
+    image.lay_out(p.image.channels, p.image.size, p.image.pad, extent, false, !p.image.last);
     image.last = p.image.last;
     direct = p.last && p.rows % k.lanes == 0 && p.out[1] % 2 == 0 && p.out[2] % 2 == 0;
     ld = p.vectors * k.lanes;

@@ -129,7 +129,7 @@ struct Plan {
     across = ceil_div(p.out[2], kMade);
     const int64_t channels = p.image.channels, extent[3] = {1, kMade * down + 2, kMade * across + 2};
     direct = p.image.last && channels % k.lanes == 0;
-    image.lay_out(channels, p.image.size, p.image.pad, extent, false);
+    image.lay_out(channels, p.image.size, p.image.pad, extent, false, !p.image.last);
     image.last = p.image.last;
     ld = p.vectors * k.lanes;
     panels = ceil_div(ceil_div(p.rows, k.lanes), p.vectors);
