@@ -53,20 +53,28 @@ Job transposed(const Job& job) {
   return t;
 }
 
-constexpr int64_t kMostDots = 10;         // with more rows a tile is faster than dot products
+constexpr int64_t kMostDots = 12;        // with more rows a tile is faster than dot products
+constexpr int64_t kMostDotsCopied = 10;  // of rows that are copied first, because they do not lie along k
 constexpr int64_t kThinElements = 4096;  // smaller matrices are in the cache anyway
+
+// Results so few that turning a matrix for them takes longer than their sums, where both matrices lie along k.
+bool is_few_dots(const Job& job, const GemmKernels& g) {
+  if (g.source != g.compute || job.a_k != 1 || job.b_k != 1 || (job.b_n == 1 && job.n > 1)) return false;
+  return job.k >= 8 * kFewK ? job.m * job.n <= 640 : job.k >= 3 * kFewK && job.m <= 32 && job.n <= 16;
+}
 
 // Few rows: a matrix that they meet is read once, from where it is. More of them where it lies along k, since every
 // other way would have to turn it round.
 bool is_thin(const Job& job, const GemmKernels& g) {
   if (!thin_fits(job)) return false;
   if (job.b_k == 1 && job.m <= kAxpyRows && job.k >= kFewK) return true;  // each sum along both
+  if (is_few_dots(job, g)) return true;
   if (job.k * job.n < kThinElements) return false;
   if (job.m <= kAxpyRows) return job.n > 2 * g.tiles.columns || !direct_fits(job, g);
   if (job.b_k != 1 || job.b_n == 1 || g.tiles.depth > 1) return false;
-  // Others would be packed. A matrix that is near may as well be read twice.
   const bool near = job.k * job.n * item_size(job.dtype) <= kNearBytes;
-  const int64_t most = g.source != g.compute ? 16 : near ? 8 : kMostDots;
+  const int64_t copied = near ? 8 : kMostDotsCopied;  // a matrix that is near may as well be read twice
+  const int64_t most = g.source != g.compute ? 16 : job.a_k == 1 ? kMostDots : copied;  // 16-bit ones would be packed
   return job.m <= (job.k >= 256 ? most : job.k >= 128 ? 8 : 0);
 }
 
