@@ -217,3 +217,21 @@ def test_largest_values_between_convolutions(dtype, laid_out):
         found.double().numpy(), expected.double().numpy(), tolerance, tolerance
     )
     assert bool(laid_out) == (dtype is not tx.float16)
+
+
+def test_results_of_one_kernel_lie_alike(laid_out):
+    """One that is looked at through a view, and one that a convolution reads, come of the same fused kernel."""
+    with static.Graph() as g:
+        x = static.placeholder((2, 8, 5, 4), tx.float32, "x")
+        v = static.placeholder((8, 8, 3, 3), tx.float32, "v")
+        y = F.conv2d(x, v, padding=1)
+        z = tx.tanh(y)
+        looked_at = (y + z).reshape(2, 8, 20)
+        last = F.conv2d(z, v, padding=1)
+    feeds = numbers(2, 8, 5, 4), numbers(8, 8, 3, 3, scale=0.1)
+    got = static.Session(g).bind([last, looked_at], [x, v])(*feeds)
+    y = F.conv2d(*feeds, padding=1)
+    z = tx.tanh(y)
+    wanted = F.conv2d(z, feeds[1], padding=1), (y + z).reshape(2, 8, 20)
+    for one, other in zip(got, wanted, strict=True):
+        np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-5, atol=1e-5)

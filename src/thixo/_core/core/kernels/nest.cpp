@@ -229,24 +229,24 @@ void run_row(const Nest& nest, Loop loop, char* const* at, const int64_t* stride
   if (!nest.in_lines || n == 1 || rows_are_lines(nest, strides)) return loop(at, strides, n);
   constexpr int64_t kLineElements = 256;
   alignas(64) char lines[kMaxOperands][kLineElements * 16];
-  const int last = nest.count - 1;
+  const int first = nest.count - nest.results;  // of those that are written
   char* from[kMaxOperands];
   int64_t steps[kMaxOperands];
   bool moved[kMaxOperands];
-  for (int k = 0; k <= last; ++k) {
+  for (int k = 0; k < nest.count; ++k) {
     moved[k] = strides[k] != 0 && strides[k] != nest.item[k];
     steps[k] = moved[k] ? nest.item[k] : strides[k];
   }
   for (int64_t done = 0; done < n; done += kLineElements) {
     const int64_t count = std::min(kLineElements, n - done);
-    for (int k = 0; k <= last; ++k) {
+    for (int k = 0; k < nest.count; ++k) {
       char* place = at[k] + done * strides[k];
       from[k] = moved[k] ? lines[k] : place;
-      if (moved[k] && k != last) move_line(nest.item[k], lines[k], nest.item[k], place, strides[k], count);
+      if (moved[k] && k < first) move_line(nest.item[k], lines[k], nest.item[k], place, strides[k], count);
     }
     loop(from, steps, count);
-    if (moved[last]) {
-      move_line(nest.item[last], at[last] + done * strides[last], strides[last], lines[last], nest.item[last], count);
+    for (int k = first; k < nest.count; ++k) {
+      if (moved[k]) move_line(nest.item[k], at[k] + done * strides[k], strides[k], lines[k], nest.item[k], count);
     }
   }
 }
