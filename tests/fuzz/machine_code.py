@@ -50,15 +50,15 @@ class ByText:
                 made.limit = LIMIT
         return self.shards[name]
 
-    def object_code(self, text: str, target: Any) -> bytes:
+    def object_code(self, text: str, target: Any, hasty: bool = False) -> bytes:
         """What the compiler makes of a text, now or at an earlier time."""
         own = kernels.generator()
         text = text.replace(own, _NOBODY)
-        about = f"{target!r} {llvm.version()}\n{text}"
+        about = f"{target!r} {llvm.version()} {hasty}\n{text}"
         key = hashlib.sha256(about.encode()).hexdigest()
         found = self.shard(key).get(key)
         if found is None:
-            found = _object_code(text, target)
+            found = _object_code(text, target, hasty)
             self.shard(key).put(key, found)
         return found.replace(_NOBODY.encode(), own.encode())
 

@@ -24,9 +24,9 @@ ran = {"passes": 0, "kernels": 0}
 run, code = manager._run, compile.object_code
 
 def counted(name, function):
-    def call(*args):
+    def call(*args, **options):
         ran[name] += 1
-        return function(*args)
+        return function(*args, **options)
     return call
 
 manager._run = counted("passes", run)

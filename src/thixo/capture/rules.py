@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from thixo.codegen.builder import NotLowered
-from thixo.codegen.fuse import fuse
+from thixo.codegen.group import lower_group
 from thixo.codegen.kernel import Kernel
 from thixo.dtype import BY_CODE
 from thixo.errors import ThixoError
@@ -58,7 +58,10 @@ def rule_kernel(
         if value not in outputs:
             outputs.append(value)
         results.append(outputs.index(value))
-    kernel = fuse(graph, outputs) if outputs else None
+    if not outputs:
+        return None, tuple(results), ()
+    graph.outputs = outputs
+    kernel = lower_group(graph, wide=True).kernel
     return kernel, tuple(results), tuple(v.dtype.code for v in outputs)
 
 

@@ -71,11 +71,15 @@ class Group(NamedTuple):
     operands: tuple[Placed, ...]
 
 
-def lower_group(body: Graph) -> Group:
-    """The kernel of a body; `NotLowered` where it cannot be one."""
+def lower_group(body: Graph, wide: bool = False) -> Group:
+    """The kernel of a body; `NotLowered` where it cannot be one.
+
+    A `wide` one keeps half types between its operators as float32, as gradient rules do, and has all inputs for operands,
+    also those that nothing reads.
+    """
     try:
         with guards():
-            return _Lowering(body).run()
+            return _Lowering(body, wide).run()
     except (ThixoError, TypeError, ValueError, OverflowError) as error:
         raise NotLowered(str(error)) from None
 
@@ -109,8 +113,9 @@ def lowered_group(body: Graph, text: str | None = None) -> Group:
 
 
 class _Lowering:
-    def __init__(self, body: Graph) -> None:
+    def __init__(self, body: Graph, wide: bool) -> None:
         self.body = body
+        self.wide = wide
         self.axes = Axes()
         self.builder = Builder()
         self.operands: list[Operand] = []
@@ -121,6 +126,8 @@ class _Lowering:
     def run(self) -> Group:
         body, axes = self.body, self.axes
         used = {v for n in body.nodes for v in n.inputs} | set(body.outputs)
+        if self.wide:
+            used.update(body.inputs)
         for v in (*body.inputs, *body.constants):
             if v in used:
                 axes.add_input(v)
@@ -223,7 +230,7 @@ class _Lowering:
         if isinstance(x, Dim):
             return self._number(x).cast(register)
         if isinstance(x, bool | int | float | complex):
-            if short in HALVES:
+            if short in HALVES and not self.wide:
                 x = float(np.asarray(x).astype(to.numpy))
             if short in ("c64", "c128"):
                 z = complex(x)
@@ -235,7 +242,7 @@ class _Lowering:
         made = self.k.cast(x, Pair(zero, zero) if short in ("c64", "c128") else zero)
         if isinstance(made, Register):
             made.weak = False
-        if short in HALVES and source is not to:
+        if short in HALVES and source is not to and not self.wide:
             if source is not None and source.short not in _EXACT:
                 raise NotLowered(f"{source.short} as {short} in one step")
             made = rounded_to_half(b, made, short)

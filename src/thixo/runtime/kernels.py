@@ -119,28 +119,15 @@ def load(name: str, text: Callable[[str, Any], str]) -> int | None:
         return _addresses[name]
 
 
-# Addresses in the text are as plain as they can be. To look for plainer ones is half of the time that LLVM would take for
-# a kernel, and finds nothing.
-_LLVM_OPTION = "-disable-lsr"
-
-
-@functools.cache
-def _hasten() -> None:
-    import llvmlite.binding as llvm
-
-    llvm.set_option("thixo", _LLVM_OPTION)
-
-
 def _made(name: str, text: Callable[[str, Any], str]) -> int:
     from thixo.codegen.llvm import compile, target
 
-    _hasten()
     machine = target.host()
-    about = f"{name} {machine.name} {compile.version()} {_LLVM_OPTION}"
+    about = f"{name} {machine.name} {compile.version()} hasty"
     key = hashlib.sha256(about.encode()).hexdigest()
 
     def code() -> bytes:
-        return compile.object_code(text(name, machine), machine)
+        return compile.object_code(text(name, machine), machine, hasty=True)
 
     def linked(code: bytes) -> int:
         return compile.loaded().addresses(code, [name])[0]

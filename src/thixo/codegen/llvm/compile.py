@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from thixo.codegen.llvm.emit import PLAIN
@@ -62,8 +63,42 @@ def version() -> str:
     return f"llvmlite {llvmlite.__version__}, LLVM {'.'.join(map(str, llvm.llvm_version_info))}, {PIPELINE}; code at {_level}"
 
 
-def object_code(text: str, target: Target) -> bytes:
-    """An object file of the module."""
+class _Hasty:
+    """LLVM does not look for plainer addresses while kernels of this process are made in haste.
+
+    Those in the text are as plain as they can be; to look is half of the time that LLVM would take, and finds nothing. LLVM
+    has this for all of the process alone, where others may use it too, so it is set no longer than that.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+
+    def _set(self, on: bool) -> None:
+        import llvmlite.binding as llvm
+
+        llvm.set_option("thixo", f"-disable-lsr={'true' if on else 'false'}")
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if not self._inside:
+                self._set(True)
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._inside -= 1
+                if not self._inside:
+                    self._set(False)
+
+
+_hasty = _Hasty()
+
+
+def object_code(text: str, target: Target, hasty: bool = False) -> bytes:
+    """An object file of the module; in haste where somebody waits for it."""
     import llvmlite.binding as llvm
 
     machine = _machine(target)
@@ -71,7 +106,8 @@ def object_code(text: str, target: Target) -> bytes:
     module.triple, module.data_layout = machine.triple, str(machine.target_data)
     module.verify()
     _optimise(module, machine, combine=not text.startswith(PLAIN))
-    return _emitted(module, machine)
+    with _hasty() if hasty else contextlib.nullcontext():
+        return _emitted(module, machine)
 
 
 def _emitted(module: Any, machine: Any) -> bytes:
