@@ -230,3 +230,25 @@ def test_messages() -> None:
         tx.matmul(tx.ones(2, 3, 4), tx.ones(3, 4, 2))
     with pytest.raises(tx.errors.DTypeError, match="dtypes differ"):
         tx.matmul(tx.ones(2, 3), tx.ones(3, 2).to(tx.float64))
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(8, 8, 8), (1, 8, 8), (14, 32, 32), (8, 64, 3), (15, 9, 9), (6, 257, 31)]
+)
+def test_small_products_of_a_batch_are_those_alone(m: int, k: int, n: int) -> None:
+    """The same bits, for any number of threads and every layout."""
+    random = np.random.default_rng(0)
+    a, b = (random.standard_normal(shape).astype(np.float32) for shape in ((70, m, k), (70, k, n)))
+    before = tx.get_num_threads()
+    try:
+        for turned in (False, True):
+            x, y = tx.tensor(a), tx.tensor(b)
+            if turned:
+                x, y = (t.transpose(1, 2).contiguous().transpose(1, 2) for t in (x, y))
+            alone = np.stack([tx.matmul(x[i], y[i]).numpy() for i in range(len(a))])
+            np.testing.assert_allclose(alone, a @ b, rtol=1e-4, atol=1e-4)
+            for threads in (1, 3):
+                tx.set_num_threads(threads)
+                assert np.array_equal(tx.matmul(x, y).numpy(), alone)
+    finally:
+        tx.set_num_threads(before)

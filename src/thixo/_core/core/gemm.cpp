@@ -145,6 +145,15 @@ void run(const Job& job, const GemmKernels& g) {
   packed_product(job, g, a_stays(job, g));
 }
 
+// The tile that computes such a product at once, from where its matrices are: thousands of a batch need no further thought.
+// Null where there is more to do, or another plan is better.
+TileCall only_tile(const Job& job, const GemmKernels& g) {
+  if (gemm_plan() != GemmPlan::Chosen || rehearsing() || !direct_fits(job, g) || job.bias || job.epilogue.apply || job.packed) return nullptr;
+  if (job.m > g.tiles.rows || job.n > g.tiles.columns || job.k < 1 || job.k > g.tiles.block || is_thin(job, g)) return nullptr;
+  if (job.n < job.m && (is_thin(transposed(job), g) || better_transposed(job, g))) return nullptr;
+  return g.tiles.tile;
+}
+
 template <class S, class T>
 void store_any(const Job& job, const T* sums, int64_t ld, int64_t row, int64_t rows, int64_t column, int64_t columns) {
   const S* bias = static_cast<const S*>(job.bias);
@@ -263,8 +272,10 @@ void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides
     return gemm(whole);
   }
   const int64_t item = item_size(product.dtype);
+  Job job(product);
+  settle_strides(job);
+  const TileCall tile = is_floating(product.dtype) && product.m > 0 && product.n > 0 ? only_tile(job, gemm_kernels(product.dtype)) : nullptr;
   auto one = [&](int64_t index) {
-    Product p = product;
     int64_t a = 0, b = 0, rest = index;
     for (int d = sizes.size() - 1; d >= 0; --d) {
       const int64_t at = rest % sizes[d];
@@ -272,9 +283,14 @@ void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides
       a += at * a_strides[d];
       b += at * b_strides[d];
     }
-    p.a = static_cast<const char*>(p.a) + a * item;
-    p.b = static_cast<const char*>(p.b) + b * item;
-    p.c = static_cast<char*>(p.c) + index * p.m * p.n * item;
+    const char* a_at = static_cast<const char*>(product.a) + a * item;
+    const char* b_at = static_cast<const char*>(product.b) + b * item;
+    char* c_at = static_cast<char*>(product.c) + index * product.m * product.n * item;
+    if (tile) return tile(job.k, a_at, job.a_row, job.a_k, b_at, job.b_k, c_at, job.c_row, job.m, job.n, 0);
+    Product p = product;
+    p.a = a_at;
+    p.b = b_at;
+    p.c = c_at;
     gemm(p);
   };
   const double work = 2.0 * double(product.m) * double(product.n) * double(product.k);
