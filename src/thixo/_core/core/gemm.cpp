@@ -98,7 +98,8 @@ bool is_direct(const Job& job, const GemmKernels& g) {
 bool a_stays(const Job& job, const GemmKernels& g) {
   if (!a_stays_fits(job, g)) return false;
   const bool apart = job.a_row * item_size(job.dtype) % 1024 != 0;
-  return job.n <= (apart ? 4 : 3) * g.tiles.columns || job.k < kVeryFewK;
+  const int64_t most = &tiles_in_place(job, g) == &g.wide ? kMostWideVectors * g.tiles.lanes : (apart ? 4 : 3) * g.tiles.columns;
+  return job.n <= (apart ? most : 3 * g.tiles.columns) || job.k < kVeryFewK;
 }
 
 // Columns that fill vectors badly, while rows would fill them well. An A that would be turned in either case needs fewer of
