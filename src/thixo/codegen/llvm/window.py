@@ -134,11 +134,14 @@ def _tile(dtype: str, target: Target, rows: int, vectors: int, close: bool = Fal
                     sums[i][j],
                 )
 
-    # Two k at a time where nothing is asked for: what surrounds the products is a fifth of the operations.
-    pairs = f.choose(has_ahead, "i64", 0, f.mul(f.op("and i64 %K, -2"), 16))
-    with f.loop(0, pairs, 32) as first:
-        add_products(first, False)
-        add_products(f.add(first, 16), False)
+    # Two k at a time where nothing is asked for: what surrounds the products is a fifth of the operations. Of single vectors
+    # with places at indices it is less, and more of them at once do not gain.
+    pairs = "0"
+    if vectors > 1 or close:
+        pairs = f.choose(has_ahead, "i64", 0, f.mul(f.op("and i64 %K, -2"), 16))
+        with f.loop(0, pairs, 32) as first:
+            add_products(first, False)
+            add_products(f.add(first, 16), False)
     with f.loop(pairs, f.mul("%K", 16), 16) as last:
         add_products(last, True)
     step = f.mul("%ldc", size)
