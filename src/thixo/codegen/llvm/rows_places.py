@@ -36,18 +36,20 @@ class FewRows(Block):
             for k in self.moving:
                 f.store("ptr", self.places[k], self.at[k])
             whole = f.op(f"and i64 %columns, {-PLACES}")
-            with f.loop(0, whole, PLACES):
-                self.some(PLACES)
-            with f.loop(whole, "%columns"):
-                self.some(1)
+            before = self.first
+            with f.loop(0, whole, PLACES) as i:
+                self.some(PLACES, f.add(before, i))
+            with f.loop(whole, "%columns") as i:
+                self.some(1, f.add(before, i))
         for walk in self.plan.walks:
             self.define(walk.uniform)
 
-    def some(self, count: int) -> None:
-        """So many places from where the pointers are."""
+    def some(self, count: int, number: str) -> None:
+        """So many places from where the pointers are; the first one's number in its row."""
         f, operands = self.f, self.kernel.operands
         first = {k: f.load("ptr", self.at[k]) for k in self.moving}
         for n in range(count):
+            self.first = f.add(number, n)
             for k in self.moving:
                 self.places[k] = f.at(first[k], self.steps[k][n]) if n else first[k]
                 if count > 1 and operands[k].view == "full" and (not n or operands[k].bytes > 1):
