@@ -112,9 +112,6 @@ bool better_transposed(const Job& job, const GemmKernels& g) {
   return own > 1.5 * other && job.k >= (stays ? 48 : 64) && job.m >= (stays ? 16 : 4) * job.n;
 }
 
-// Whether so many columns leave little of their vectors empty.
-bool fills_vectors(int64_t count, const GemmKernels& g) { return 8 * round_up(count, g.tiles.columns / 2) <= 9 * count; }
-
 void run(const Job& job, const GemmKernels& g) {
   switch (forced.load(std::memory_order_relaxed)) {
     case GemmPlan::Direct:
@@ -137,9 +134,9 @@ void run(const Job& job, const GemmKernels& g) {
     const bool copies = t.a_k != 1 && job.m <= 4 * g.tiles.rows;
     if (is_thin(t, g) && !(copies && is_direct(job, g))) return thin_product(t, g);
     if (better_transposed(job, g)) return packed_product(t, g, false);
-  } else if (job.b_k == 1 && job.b_n != 1 && job.k >= 8 * kFewK) {
+  } else if (job.b_k == 1 && job.b_n != 1 && job.m <= g.tiles.columns && job.k >= 8 * kFewK) {
     const Job t = transposed(job);  // what lies along k stays where it is
-    if (a_stays_fits(t, g) && (job.m <= g.tiles.columns || (a_stays(t, g) && fills_vectors(job.m, g)))) return packed_product(t, g, true);
+    if (a_stays_fits(t, g)) return packed_product(t, g, true);
   }
   if (is_direct(job, g)) return direct_product(job, g);
   if (small_fits(job, g)) return small_product(job, g);
