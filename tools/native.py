@@ -44,24 +44,24 @@ def configure(folder: Path, options: list[str]) -> None:
     )
 
 
-def install(folder: Path) -> None:
-    """Move the extension module and the generated kernels beside their Python files.
+def put(built: Path, target: Path) -> None:
+    """A copy of what was built, if there is no newer one. It is replaced, never written over: other processes may run the old one."""
+    target.parent.mkdir(exist_ok=True)
+    if target.exists() and target.stat().st_mtime >= built.stat().st_mtime:
+        return
+    fresh = target.with_name(f".{built.name}.{os.getpid()}")
+    shutil.copyfile(built, fresh)
+    os.replace(fresh, target)
+    print(f"built {target.relative_to(ROOT)}")
 
-    They are replaced, never written over: other processes may run the old ones.
-    """
-    suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    libraries = [*folder.glob("kernels-*.so"), *folder.glob("operators-*.so")]
-    for built in [*libraries, folder / f"_native{suffix}"]:
-        target = (
-            ROOT / "src" / "thixo" / "_core" / ("lib" if built in libraries else "") / built.name
-        )
-        target.parent.mkdir(exist_ok=True)
-        if target.exists() and target.stat().st_mtime >= built.stat().st_mtime:
-            continue
-        fresh = target.with_name(f".{built.name}.{os.getpid()}")
-        shutil.copyfile(built, fresh)
-        os.replace(fresh, target)
-        print(f"built {target.relative_to(ROOT)}")
+
+def install(folder: Path) -> None:
+    """The extension module and the generated kernels, beside their Python files."""
+    place = ROOT / "src" / "thixo" / "_core"
+    for built in (*folder.glob("kernels-*.so"), *folder.glob("operators-*.so")):
+        put(built, place / "lib" / built.name)
+    module = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+    put(folder / module, place / module)
 
 
 def main() -> None:
@@ -102,6 +102,8 @@ def main() -> None:
     if not args.no_python and not args.keep:
         install(folder)
     if args.tests:
+        for built in folder.glob("kernels-*.so"):  # the core looks for them beside the program
+            put(built, folder / "lib" / built.name)
         test = [tool("ctest"), "--test-dir", str(folder), "--output-on-failure"]
         sys.exit(subprocess.run(test).returncode)
 

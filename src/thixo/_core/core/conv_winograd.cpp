@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "conv_end.h"
-#include "conv_products.h"
+#include "conv_winograd_products.h"
 #include "shipped.h"
 #include "thread_pool.h"
 
@@ -49,12 +49,7 @@ constexpr int64_t kHeavyBytes = 1 << 20;    // of a U that no near cache holds
 constexpr int64_t kLightBytes = 20 << 10;   // of a U that the nearest cache holds beside a block
 constexpr int64_t kNearBlock = 20 << 10;    // of V for such a block
 constexpr int64_t kPackedChannels = 16;
-constexpr int64_t kLineBytes = 64;         // of a cache
 constexpr int64_t kPassBytes = 26 << 10;    // of U for one pass: it stays in the nearest cache
-
-// The sixteen matrices are written side by side: were they a multiple of 4096 bytes apart, they would share their
-// places in the cache.
-int64_t apart(int64_t elements) { return round_up(elements, 1024) + 64; }
 
 struct Plan {
   const PlacesJob& p;
@@ -101,12 +96,12 @@ struct Plan {
     block = ceil_div(strip * images, ceil_div(strip * images, block));
     if (at_once) v_row = k.lanes;
     v_run = block * across * v_row;
-    v_each = apart(at_once ? ceil_div(image.channels, k.lanes) * v_run : v_run);
+    v_each = winograd_apart(at_once ? ceil_div(image.channels, k.lanes) * v_run : v_run);
     together = std::clamp<int64_t>((heavy ? kManyProducts : kBlockBytes) / (kProducts * block * across * ld * 4), 1, panels);
     m_panel = block * across * ld;
-    m_each = apart(together * m_panel);
+    m_each = winograd_apart(together * m_panel);
     u_panel = image.channels * ld;
-    u_each = apart(panels * u_panel);
+    u_each = winograd_apart(panels * u_panel);
     for (int64_t xi = 0; xi < kProducts; ++xi) order[xi] = kernel_of(xi) * u_each;
     for (int64_t c = 0; c < image.channels; ++c) table.push_back({c * 4, c * ld * 4});
     for (int64_t h = 0; h < std::min(2 * std::min(block, down), p.out[1]); ++h)
@@ -197,39 +192,22 @@ struct Room {
   // Those of a panel that are asked for.
   int64_t skipped(int64_t panel) const { return std::max<int64_t>(0, first - panel * plan.p.vectors); }
   int64_t vectors(int64_t panel) const { return std::min(plan.p.vectors, end_vector - panel * plan.p.vectors) - skipped(panel); }
+  WinogradPanel part(int64_t panel, int64_t slot) const { return {slot, skipped(panel) * plan.k.lanes, vectors(panel)}; }
 
   // One of the sixteen products with a panel, the `slot`th of those that are multiplied together.
   void multiply(int64_t g, int64_t xi, int64_t panel, int64_t slot, int64_t tiles, const float* u) {
-    const ConvKernels& k = plan.k;
-    const int64_t across = vectors(panel), height = ceil_div(tiles, ceil_div(tiles, k.most_rows[across - 1])), depth = plan.image.channels;
-    const int64_t skip = skipped(panel) * k.lanes;
-    const float* b = u + (g * kProducts + plan.kernel_of(xi)) * plan.u_each + panel * plan.u_panel + skip;
-    // What the next pass reads of a heavy U is asked for in time: by each tile one line of every row.
-    const int64_t bytes = plan.heavy ? plan.pass * plan.ld * 4 : 0, lines = across * k.lanes * 4 / kLineBytes, all = ceil_div(tiles, height);
-    for (int64_t at = 0; at < depth; at += plan.pass)
-      for (int64_t i = 0, n = 0; i < tiles; i += height, ++n) {
-        const int64_t line = all < lines ? n * lines / all : n, ahead = bytes && line < lines ? bytes + line * kLineBytes : 0;
-        k.tile(std::min(plan.pass, depth - at), v.data + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
-               m.data + (xi * plan.m_each + slot * plan.m_panel + i * plan.ld + skip) * 4, plan.ld, std::min(height, tiles - i), across, (at > 0) + 2 * ahead);
-      }
+    const WinogradPanel asked = part(panel, slot);
+    const float* b = u + (g * kProducts + plan.kernel_of(xi)) * plan.u_each + panel * plan.u_panel + asked.skip;
+    winograd_product(plan, asked, xi, plan.image.channels, tiles, b, v.data, m.data);
   }
 
   // All sixteen with a panel, for rows [r, last) of tiles.
   void multiply_all(int64_t g, int64_t panel, int64_t slot, int64_t r, int64_t last, int64_t n0, int64_t from, int64_t each, const float* u) {
-    const int64_t across = vectors(panel), tiles = (last - r) * plan.across, skip = skipped(panel) * plan.k.lanes;
+    const WinogradPanel asked = part(panel, slot);
+    const int64_t across = asked.vectors, tiles = (last - r) * plan.across;
     const int64_t height = tile_height(tiles, plan.k.most_rows[across - 1]), calls = kProducts * (tiles / height);
-    Products job;
-    job.k = plan.image.channels;
-    job.a = v.data;
-    job.a_k = plan.v_run;
-    job.a_next = plan.v_each;
-    job.b = u + g * kProducts * plan.u_each + panel * plan.u_panel + skip;
-    job.b_k = plan.ld;
-    job.order = plan.order;
-    job.c = m.data + (slot * plan.m_panel + skip) * 4;
-    job.c_row = plan.ld;
-    job.c_next = plan.m_each;
-    job.count = kProducts;
+    const float* b = u + g * kProducts * plan.u_each + panel * plan.u_panel + asked.skip;
+    Products job = winograd_products(plan, asked, kProducts, plan.image.channels, b, v.data, m.data);
     if (ahead < ahead_end) {
       job.read = ahead;
       job.reads = ahead_lines;

@@ -5,8 +5,8 @@
 #include <atomic>
 #include <cstring>
 
-#include "conv_products.h"
 #include "conv_winograd.h"
+#include "conv_winograd_products.h"
 #include "shipped.h"
 #include "thread_pool.h"
 
@@ -47,9 +47,7 @@ constexpr int64_t kMostParts = 16;           // the same for any number of threa
 constexpr int64_t kTurned = 8;               // channels of x whose sums are transformed back together
 constexpr int64_t kTiles = 144;              // in one pass: their part of Z stays in the nearest cache
 constexpr int64_t kFewTiles = 48;            // the same where all sixteen products are one call: sums stay there too
-constexpr int64_t kLineBytes = 64;           // of a cache
 
-int64_t apart(int64_t elements) { return round_up(elements, 1024) + 64; }
 // An odd number of vectors, so that rows do not share their places in the cache.
 int64_t odd_row(int64_t channels, int64_t lanes) { return (ceil_div(channels, lanes) | 1) * lanes; }
 
@@ -85,14 +83,14 @@ struct Plan {
     padded = panels * ld;
     v_row = odd_row(c.inner, k.lanes);
     z_row = odd_row(padded, k.lanes);
-    u_each = apart(c.inner * padded);
+    u_each = winograd_apart(c.inner * padded);
     u_group = kProducts * u_each;
     const int64_t bytes = c.groups * u_group * 4;
     parts = std::clamp<int64_t>(kPartsBytes / bytes, 1, std::min(c.batch, kMostParts));
     const int64_t row_bytes = across * (v_row + z_row) * kProducts * 4;
     block = std::clamp<int64_t>((bytes > kHeavyBytes ? kManyBytes : kBlockBytes) / row_bytes, 1, ceil_div(c.batch, parts) * down);
-    v_each = apart(block * across * v_row);
-    z_each = apart(block * across * z_row);
+    v_each = winograd_apart(block * across * v_row);
+    z_each = winograd_apart(block * across * z_row);
     const double tiles = double(c.batch * down * across), groups = double(c.groups);
     const double blocks = std::max(1.0, double(c.batch * down) / double(block));
     cycles = groups * (tiles * (best * 16 * 1.06 + 60.0 * double(inner_vectors) + 120.0 * double(all)) +

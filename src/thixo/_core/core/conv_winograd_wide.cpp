@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "conv_end.h"
-#include "conv_products.h"
 #include "conv_winograd.h"
+#include "conv_winograd_products.h"
 #include "shipped.h"
 #include "thread_pool.h"
 
@@ -27,7 +27,6 @@ constexpr int64_t kMostBytes = 4 << 20;       // and so much of a V that is an e
 constexpr int64_t kManyProducts = 640 << 10;  // of the products then
 constexpr int64_t kHeavyBytes = 1 << 20;      // of a U that no near cache holds beside them
 constexpr int64_t kPassBytes = 26 << 10;      // of U for one pass: it stays in the nearest cache
-constexpr int64_t kLineBytes = 64;            // of a cache
 constexpr int64_t kChunk = 4;                 // tiles whose results are made together
 
 // ---- transforms that need no library, which say what the shipped ones do
@@ -100,9 +99,6 @@ Transforms transforms() {
   return found;
 }
 
-// The matrices are written side by side: were they a multiple of 4096 bytes apart, they would share their places in the cache.
-int64_t apart(int64_t elements) { return round_up(elements, 1024) + 64; }
-
 // ---- one convolution
 
 struct Plan {
@@ -134,7 +130,7 @@ struct Plan {
     ld = p.vectors * k.lanes;
     panels = ceil_div(ceil_div(p.rows, k.lanes), p.vectors);
     u_panel = channels * ld;
-    u_each = apart(panels * u_panel);
+    u_each = winograd_apart(panels * u_panel);
     v_row = round_up(channels, k.lanes);
     if (v_row % 64 == 0) v_row += k.lanes;
     const int64_t u_bytes = p.groups * kProducts * panels * u_panel * 4;
@@ -152,11 +148,11 @@ struct Plan {
     at_once = t.products && !heavy && pass == channels;
     if (at_once) v_row = k.lanes;
     v_run = at_once ? block * across * v_row : k.lanes;
-    v_each = apart(at_once ? ceil_div(channels, k.lanes) * v_run : block * across * v_row);
+    v_each = winograd_apart(at_once ? ceil_div(channels, k.lanes) * v_run : block * across * v_row);
     for (int64_t xi = 0; xi < kProducts; ++xi) order[xi] = xi * u_each;
     together = std::clamp<int64_t>((heavy ? kManyProducts : kBlockBytes) / (kProducts * block * across * ld * 4), 1, panels);
     m_panel = block * across * ld;
-    m_each = apart(together * m_panel);
+    m_each = winograd_apart(together * m_panel);
     for (int64_t c = 0; c < channels; ++c) table.push_back({c * 4, c * ld * 4});
   }
   int64_t copied() const { return direct ? 0 : image.elements(); }  // elements of one image of one group
@@ -251,38 +247,21 @@ struct Room {
   // Those of a panel that are asked for.
   int64_t skipped(int64_t panel) const { return std::max<int64_t>(0, first - panel * plan.p.vectors); }
   int64_t vectors(int64_t panel) const { return std::min(plan.p.vectors, end_vector - panel * plan.p.vectors) - skipped(panel); }
+  WinogradPanel part(int64_t panel, int64_t slot) const { return {slot, skipped(panel) * plan.k.lanes, vectors(panel)}; }
 
   // One of the products with a panel, the `slot`th of those that are multiplied together.
   void multiply(int64_t g, int64_t xi, int64_t panel, int64_t slot, int64_t tiles, const float* u) {
-    const ConvKernels& k = plan.k;
-    const int64_t across = vectors(panel), height = ceil_div(tiles, ceil_div(tiles, k.most_rows[across - 1])), depth = plan.p.image.channels;
-    const int64_t skip = skipped(panel) * k.lanes;
-    const float* b = u + (g * kProducts + xi) * plan.u_each + panel * plan.u_panel + skip;
-    // What the next pass reads of a heavy U is asked for in time: by each tile one line of every row.
-    const int64_t bytes = plan.heavy ? plan.pass * plan.ld * 4 : 0, lines = across * k.lanes * 4 / kLineBytes, all = ceil_div(tiles, height);
-    for (int64_t at = 0; at < depth; at += plan.pass)
-      for (int64_t i = 0, n = 0; i < tiles; i += height, ++n) {
-        const int64_t line = all < lines ? n * lines / all : n, ahead = bytes && line < lines ? bytes + line * kLineBytes : 0;
-        k.tile(std::min(plan.pass, depth - at), v.data + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
-               m.data + (xi * plan.m_each + slot * plan.m_panel + i * plan.ld + skip) * 4, plan.ld, std::min(height, tiles - i), across, (at > 0) + 2 * ahead);
-      }
+    const WinogradPanel asked = part(panel, slot);
+    const float* b = u + (g * kProducts + xi) * plan.u_each + panel * plan.u_panel + asked.skip;
+    winograd_product(plan, asked, xi, plan.p.image.channels, tiles, b, v.data, m.data);
   }
 
   // All of them with a panel.
   void multiply_all(int64_t g, int64_t panel, int64_t slot, int64_t tiles, const float* u) {
-    const int64_t across = vectors(panel), skip = skipped(panel) * plan.k.lanes;
-    Products job;
-    job.k = plan.p.image.channels;
-    job.a = v.data;
-    job.a_k = plan.v_run;
-    job.a_next = plan.v_each;
-    job.b = u + g * kProducts * plan.u_each + panel * plan.u_panel + skip;
-    job.b_k = plan.ld;
-    job.order = plan.order;
-    job.c = m.data + (slot * plan.m_panel + skip) * 4;
-    job.c_row = plan.ld;
-    job.c_next = plan.m_each;
-    job.count = kProducts;
+    const WinogradPanel asked = part(panel, slot);
+    const int64_t across = asked.vectors;
+    const float* b = u + g * kProducts * plan.u_each + panel * plan.u_panel + asked.skip;
+    Products job = winograd_products(plan, asked, kProducts, plan.p.image.channels, b, v.data, m.data);
     thixo::multiply_all(plan.t.products, job, tiles, tile_height(tiles, plan.k.most_rows[across - 1]), across, plan.v_row);
   }
 

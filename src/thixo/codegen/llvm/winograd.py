@@ -120,16 +120,18 @@ def weight_function(target: Target) -> Function:
     return f
 
 
+OUT_PARAMETERS = (
+    ("ptr noalias readonly", "m"), ("i64", "between"), ("i64", "ld"), ("ptr noalias", "y"), ("i64", "y_row"),
+    ("i64", "y_place"), ("i64", "tiles"), ("i64", "count"), ("ptr noalias", "wrong"),
+)  # fmt: skip
+
+
 def output_function(target: Target) -> Function:
     """Two rows of results: y[r * y_row + 2 t * y_place + ...] from m[xi * between + t * ld + j], t < tiles, j < count.
 
     `wrong` is set where a result is no finite number.
     """
-    parameters = (
-        ("ptr noalias readonly", "m"), ("i64", "between"), ("i64", "ld"), ("ptr noalias", "y"), ("i64", "y_row"),
-        ("i64", "y_place"), ("i64", "tiles"), ("i64", "count"), ("ptr noalias", "wrong"),
-    )  # fmt: skip
-    f = Function("conv_f32_wino_out", parameters, attributes=target.attributes)
+    f = Function("conv_f32_wino_out", OUT_PARAMETERS, attributes=target.attributes)
     lanes = target.lanes(4)
     vec = vector("float", lanes)
     seen = f.variable(vec, "zeroinitializer")

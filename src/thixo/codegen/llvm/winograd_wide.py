@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from thixo.codegen.llvm.emit import Function, float_bits, vector
 from thixo.codegen.llvm.target import Target
-from thixo.codegen.llvm.winograd import report_odd
+from thixo.codegen.llvm.winograd import OUT_PARAMETERS, report_odd
 
 NEAR, FAR = 0.75, 1.5  # the points beside zero, of both signs
 SIDE = 6  # of a piece
@@ -105,11 +105,7 @@ def wide_output_function(target: Target) -> Function:
 
     `wrong` is set where a result is no finite number.
     """
-    parameters = (
-        ("ptr noalias readonly", "m"), ("i64", "between"), ("i64", "ld"), ("ptr noalias", "y"), ("i64", "y_row"),
-        ("i64", "y_place"), ("i64", "tiles"), ("i64", "count"), ("ptr noalias", "wrong"),
-    )  # fmt: skip
-    f = Function("conv_f32_wide_out", parameters, attributes=target.attributes)
+    f = Function("conv_f32_wide_out", OUT_PARAMETERS, attributes=target.attributes)
     lanes = target.lanes(4)
     turn, vec = _Rows(f, lanes), vector("float", lanes)
     seen = f.variable(vec, "zeroinitializer")
