@@ -98,6 +98,22 @@ print(session.run("counted").item())
     assert counted == "10"
 
 
+def test_constants_are_constants_after_loading(tmp_path):
+    # Kernels prepare weights that nobody can change; such a graph must run the same way when it is loaded.
+    weight, x = tx.randn(64, 64, 3, 3), tx.randn(1, 64, 24, 24)
+    with tx.static.Graph() as g:
+        fed = tx.static.placeholder((None, 64, 24, 24), tx.float32, "x")
+        made = tx.nn.functional.conv2d(fed, tx.static.constant(weight), padding=1)
+        y = tx.static.named(made.relu(), "y")
+    session = tx.static.Session(g)
+    expected, needs = session.run(y, {fed: x}), session.plan(y, {fed: x}).needs
+    session.save(tmp_path / "conv.thixo")
+    again = tx.static.load(tmp_path / "conv.thixo")
+    assert again.run("y", {"x": x}).tolist() == expected.tolist()
+    assert again.plan("y", {"x": x}).needs == needs
+    assert needs["prepared"] > 0
+
+
 def test_a_loaded_graph_has_its_lines_and_can_grow(tmp_path):
     session = trained()
     session.save(tmp_path / "a.thixo")

@@ -16,7 +16,7 @@ import numpy as np
 from thixo import _core
 from thixo.errors import GraphError, SerializationError, ThixoError, describe
 from thixo.graph import ir
-from thixo.graph.constants import as_array, data_text, type_of
+from thixo.graph.constants import as_array, as_it_is, data_text, type_of
 from thixo.graph.control import subgraphs
 from thixo.graph.parser import parse
 from thixo.graph.text import graph_text
@@ -352,7 +352,7 @@ def _made(program: ir.Graph, table: _Table, variables: dict[str, Any], what: str
     kept._names = dict(program._names)
     for value in kept.values():
         kept._reserve_symbols(value.type)
-    kept.constants = {v: _tensor(d) for v, d in kept.constants.items()}
+    kept.constants = {v: as_it_is(d) for v, d in kept.constants.items()}
     graph.program = kept
     graph.declaration = Declaration(graph)
     graph.frozen = table.about["frozen"]
@@ -385,10 +385,6 @@ def _taken(inputs: dict[str, ir.Value], name: str, table: _Table) -> ir.Value:
     if name not in inputs:
         raise table.damaged(f"{name[:80]!r} is no input of its graph, or is there twice")
     return inputs.pop(name)
-
-
-def _tensor(data: Any) -> Any:
-    return from_numpy(np.array(data)) if isinstance(data, np.ndarray) else data
 
 
 def _operation(graph: Graph, one: Any, named: Any, table: _Table) -> None:
