@@ -15,6 +15,7 @@ SUITES = {
     "conv": "convolutions and pooling, each gradient alone",
     "moves": "operators that move, sort and scan data",
     "training": "whole training steps of small models",
+    "growth": "how compile time grows with equal layers",
     "branches": "operators side by side: many small branches, two small products",
     "memory": "is the memory of declared graphs what their plans say?",
     "soak": "ten million small operations: does memory stay where it is?",

@@ -7,8 +7,8 @@ It is cut into blocks; those that read from each other and from outside in the s
 What is seen through views is handed over, not the views: a result must be memory of its own. Who reads them from another block
 looks anew. Whatever could be done with constants that differ from layer to layer is worth more than time, so those stay.
 
-After all other passes, calls that make new values of what the graph changes are put in place again (`put_in_place`): a value is
-written over the old one only by the node that makes it.
+Calls that make new values of what the graph changes write them over the old ones, where all that such a call makes can be
+written so and it cannot fail. Others are put in place again after all other passes (`put_in_place`).
 """
 
 from __future__ import annotations
@@ -48,17 +48,44 @@ def join_repeats(graph: Graph, firings: list[Firing]) -> int:
 
 
 def put_in_place(graph: Graph, firings: list[Firing]) -> int:
-    """Inline calls that make new values of what a graph changes, so that they are written over the old ones."""
-    new = set(graph.mutations.values())
+    """Inline calls that make new values of what a graph changes, where only single nodes can write over the old ones."""
+    old = {new: old for old, new in graph.mutations.items()}
+    writes = _Writes(old) if old else None
 
     def replace(node: Node) -> Sequence[Value] | None:
-        if node.op is not CALL or new.isdisjoint(node.outputs):
+        if node.op is not CALL or writes is None or writes.over_its_inputs(node):
             return None
         firings.append(Firing("inline a call that changes something", node_text(node), node.source))
         return inlined(graph, node.args[0], node.args[1], node.source, node.outputs)
 
     changes = sweep(graph, replace)
     return changes + share_common.function(graph, firings) if changes else 0
+
+
+class _Writes:
+    """Which calls can write all new values that they make over what they are given."""
+
+    def __init__(self, old: dict[Value, Value]) -> None:
+        self.old = old
+        self.failing: dict[int, bool] = {}
+        self.granted: dict[Any, bool] = {}
+
+    def over_its_inputs(self, node: Node) -> bool:
+        from thixo.schedule.donations import can_fail, grant, wished
+        from thixo.schedule.flow import Flow
+
+        wanted = sum(v in self.old for v in node.outputs)
+        if not wanted:
+            return True
+        pairs, body = tuple(wished(node, self.old)), node.args[0]
+        if len(pairs) < wanted or can_fail(node, self.failing):
+            return False
+        key = (id(body), pairs)
+        if key not in self.granted:
+            flow = Flow(body, [0] * len(body.nodes))
+            grant(flow, pairs)
+            self.granted[key] = len(flow.granted) == wanted
+        return self.granted[key]
 
 
 def outlined(graph: Graph) -> Graph:

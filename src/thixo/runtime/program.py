@@ -67,14 +67,20 @@ class Context:
         found = self._schedules.get(id(graph))
         return None if found is None else found.bind({n: sizes[n] for n in found.symbols})
 
-    def inner(self, graph: Graph, given: Sequence[Any], private: bool = False) -> Binding:
+    def inner(
+        self,
+        graph: Graph,
+        given: Sequence[Any],
+        private: bool = False,
+        over: tuple[tuple[int, int], ...] = (),
+    ) -> Binding:
         """A graph inside of a node, bound to inputs like these. Nodes that may run at once never share a program."""
         if private or self.parallel:
-            return Binding(graph, given, self)
-        key = (self.scope, id(graph), *((tuple(t.shape), t.stride()) for t in given))
+            return Binding(graph, given, self, over=over)
+        key = (self.scope, id(graph), over, *((tuple(t.shape), t.stride()) for t in given))
         found = self.programs.get(key)
         if found is None:
-            found = self.programs[key] = Binding(graph, given, self)
+            found = self.programs[key] = Binding(graph, given, self, over=over)
         return found
 
 
@@ -97,6 +103,7 @@ class Binding(ControlFlow, Ending):
         context: Context,
         parallel: bool = False,
         writes: bool = False,
+        over: Sequence[tuple[int, int]] = (),
     ) -> None:
         self.graph = graph
         self.context = context
@@ -118,6 +125,8 @@ class Binding(ControlFlow, Ending):
         self.plan = context.plan(graph, self.sizes) if plain else None
         self.nodes = graph.nodes if self.plan is None else self.plan.order
         self._donations(writes)
+        for i, k in over:  # whoever calls it has a result where an input is
+            self.donated[graph.outputs[k]] = self.tensors[graph.inputs[i]]
         self._lay_out()
         if self.dynamic:
             self.program.call_python(-1, self._begin, ())

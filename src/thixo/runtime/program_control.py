@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from thixo.codegen.group import Group
 from thixo.dtype import ALL
+from thixo.graph.control import CALL
 from thixo.graph.ir import Graph, Node, Value
 from thixo.ops import public as tx
 from thixo.runtime.batch import Pending
@@ -53,14 +54,21 @@ class ControlFlow(Shared):
 
     # What a Binding has; see there.
     context: Any
+    donated: dict[Value, Any]
     in_python: bool
     _is_open: Any
     _made: Any
     _seconds: Any
     _tensor: Any
 
-    def _inner(self, graph: Graph, given: Sequence[Any], private: bool = False) -> Binding:
-        bound = self.context.inner(graph, given, private)
+    def _inner(
+        self,
+        graph: Graph,
+        given: Sequence[Any],
+        private: bool = False,
+        over: tuple[tuple[int, int], ...] = (),
+    ) -> Binding:
+        bound = self.context.inner(graph, given, private, over)
         if any(v in bound.dynamic for v in graph.outputs):
             raise NotStatic(graph.name)
         return bound
@@ -80,7 +88,12 @@ class ControlFlow(Shared):
 
     def _call(self, node: Node, args: list[Any]) -> None:
         graph, given = args
-        inner = self._inner(graph, given)
+        over: tuple[tuple[int, int], ...] = ()
+        if node.op is CALL and not self.donated.keys().isdisjoint(node.outputs):
+            at = {id(t): i for i, t in enumerate(given)}
+            taken = [(k, self.donated.get(v)) for k, v in enumerate(node.outputs)]
+            over = tuple((at[id(t)], k) for k, t in taken if id(t) in at)
+        inner = self._inner(graph, given, over=over)
         made = self._made(node)
         self.program.call(
             self.position,

@@ -43,23 +43,25 @@ class Flow:
         self.reuse: list[list[tuple[int, list[int]]]] = []  # family made, families it may overwrite
         self.donations: dict[int, int] = {}  # family of a new value -> that of the old one
         self.replacements: dict[int, int] = {}  # the same, of old values with lines replaced
+        self.granted: set[tuple[int, int]] = (
+            set()
+        )  # inputs over which whoever calls this may get which results
         self.dynamic: set[Value] = set()
         self._sizes: dict[int, tuple[int, bool]] = {}  # by the identity of a type
         self._layouts: dict[Value, bool] = {}
         self._strides: dict[Value, tuple[list[int], list[int]] | None] = {}
         self._numbers: dict[str, int] = {}  # one for each symbol, as sizes for the example
-        self._maker: dict[Value, int] = {}
+        self.maker: dict[Value, int] = {}
         self._bound = {
             n for v in graph.inputs for s in v.type.shape if (n := symbol_name(s)) is not None
         }
         self._collect()
         self._order_sizes()
-        self._donate()
 
     # ---- memory
 
     def _collect(self) -> None:
-        graph, family, maker = self.graph, self.family, self._maker
+        graph, family, maker = self.graph, self.family, self.maker
         results = set(graph.results())
         for value in (*graph.inputs, *graph.constants):
             self._new_family(value, OUTSIDE)
@@ -148,13 +150,13 @@ class Flow:
         chain = []
         while value is not root and value not in self._strides:
             chain.append(value)
-            value = self.nodes[self._maker[value]].args[0]
+            value = self.nodes[self.maker[value]].args[0]
         try:
             if value is root and value not in self._strides:
                 shape = [_number(s, self._numbers) for s in value.type.shape]
                 self._strides[value] = shape, list(contiguous_strides(shape))
             for one in reversed(chain):
-                node = self.nodes[self._maker[one]]
+                node = self.nodes[self.maker[one]]
                 known = self._strides[node.args[0]]
                 self._strides[one] = None if known is None else self._step(node, one, *known)
                 value = one
@@ -187,10 +189,10 @@ class Flow:
         at = value
         while at is not root and at not in layouts:
             chain.append(at)
-            at = self.nodes[self._maker[at]].args[0]
+            at = self.nodes[self.maker[at]].args[0]
         whole = at is root or layouts[at]
         for one in reversed(chain):
-            whole = whole and _keeps_layout(self.nodes[self._maker[one]])
+            whole = whole and _keeps_layout(self.nodes[self.maker[one]])
             layouts[one] = whole
         return whole
 
@@ -242,82 +244,6 @@ class Flow:
             for name in used - self._bound:
                 if finder.setdefault(name, number) != number:
                     self.before[number].add(finder[name])
-
-    def _donate(self) -> None:
-        """New values of inputs and constants that may be written over the old ones: all who read those come before,
-        and so does whatever can fail. The given order decides, so that no two wishes contradict each other."""
-        graph = self.graph
-        if not graph.mutations:
-            return
-        counts: dict[Value, int] = {}
-        for value in graph.results():
-            counts[value] = counts.get(value, 0) + 1
-        results = {self.family[v] for v in graph.results() if v in self.family}
-        readers, seen_as = self._readers(set(graph.mutations))
-        # A reshape of what comes from outside may be a look at it.
-        results |= {self.family[seen_as[v]] for v in graph.results() if v in seen_as}
-        last_failing = max((i for i, n in enumerate(self.nodes) if can_fail(n)), default=-1)
-        taken = []
-        for old, new in graph.mutations.items():
-            maker = self._maker.get(new, -1)
-            if maker < 0 or counts[new] > 1 or old.type != new.type:
-                continue
-            there, here = self.family[old], self.family[new]
-            if self.root[here] is not new or there in results or self.state[here] != RESULT:
-                continue
-            if self._replaces_lines(maker, old, readers[old]):
-                self.replacements[here] = there
-                self.before[maker].update(r for r in readers[old] if r != maker)
-                continue
-            if maker <= last_failing:
-                continue
-            inplace = any(f == here and there in fit for f, fit in self.reuse[maker])
-            if any(r > maker or (r == maker and not inplace) for r in readers[old]):
-                continue
-            self.donations[here] = there
-            self.before[maker].update(r for r in readers[old] if r != maker)
-            taken.append(maker)
-        if taken and last_failing >= 0:
-            # One node that does nothing stands between all that can fail and all that overwrites.
-            barrier = len(self.nodes)
-            self.before.append({i for i, n in enumerate(self.nodes) if can_fail(n)})
-            self.reads.append(())
-            self.makes.append(())
-            self.reuse.append([])
-            self.work = [*self.work, 0]
-            for maker in taken:
-                self.before[maker].add(barrier)
-
-    def _replaces_lines(self, maker: int, old: Value, readers: list[int]) -> bool:
-        """Whether a node gives the old value with some lines replaced, and nobody reads the old one later or beside.
-
-        Such a write can be undone for little memory, so it need not wait for what can fail.
-        """
-        node = self.nodes[maker]
-        if node.op.full_name != "index_copy" or node.args[0] is not old:
-            return False
-        return readers.count(maker) == 1 and all(r <= maker for r in readers)
-
-    def _readers(self, values: set[Value]) -> tuple[dict[Value, list[int]], dict[Value, Value]]:
-        """Who reads these values, also through views and through reshapes that may be views; and whose views there are."""
-        origin: dict[Value, Value] = {v: v for v in values}
-        found: dict[Value, list[int]] = {v: [] for v in values}
-        for number, node in enumerate(self.nodes):
-            for value in values_in(node.args):
-                if value in origin:
-                    found[origin[value]].append(number)
-            source = node.args[0] if node.args else None
-            may_be_view = node.op.kind == "view" or node.op.full_name in ("reshape", "detach")
-            if may_be_view and isinstance(source, Value) and source in origin:
-                origin.update(dict.fromkeys(node.outputs, origin[source]))
-        return found, origin
-
-
-def can_fail(node: Node) -> bool:
-    """Whether values, and not only types, may make a node raise."""
-    if node.op.kind == "control":
-        return any(can_fail(n) for g in graphs_in(node) for n in g.nodes)
-    return not (node.op.kind == "view" or getattr(node.op, "total", False))
 
 
 def _alike(a: Type, b: Type) -> bool:

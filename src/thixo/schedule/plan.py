@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +15,7 @@ from thixo.graph.control_types import bind_sizes
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
 from thixo.schedule.cost import NOTHING, Cost, control_cost, cost_of, declared_flops, near_seconds
 from thixo.schedule.course import Course, Lane, Places, pieces_of, places
+from thixo.schedule.donations import Pair, donate, grant, wishes
 from thixo.schedule.flow import ARENA, DYNAMIC, OUTSIDE, Flow, aligned
 from thixo.schedule.lanes import ALONE, side_by_side, without
 from thixo.schedule.order import lower_peak
@@ -40,9 +41,10 @@ def schedule(graph: Graph, side_by_side: bool = True) -> Schedule:
     8064
     """
     known: dict[int, Schedule] = {}
+    wished = wishes(graph)
     with _without_collecting():
         for inner in subgraphs(graph):
-            known[id(inner)] = Schedule(inner, known, side_by_side)
+            known[id(inner)] = Schedule(inner, known, side_by_side, wished.get(id(inner), ()))
         return Schedule(graph, known, side_by_side)
 
 
@@ -72,6 +74,7 @@ class Schedule:
         graph: Graph,
         known: Mapping[int, Schedule] | None = None,
         side_by_side: bool = True,
+        wished: Iterable[Pair] = (),
     ) -> None:
         known = known or {}
         self.graph = graph
@@ -81,6 +84,8 @@ class Schedule:
             for one in graphs_in(node):
                 self.inner[id(one)] = known[id(one)]
         self._flow = flow = Flow(graph, [self._work(node) for node in graph.nodes])
+        donate(flow, lambda called: self.inner[id(called)].granted)
+        grant(flow, wished)
         self._course = Course(flow, *lower_peak(flow))
         self._numbers, self._sharing = self._course.numbers, self._course.sharing
         self.order: list[Node] = [graph.nodes[i] for i in self._numbers]
@@ -154,6 +159,11 @@ class Schedule:
         """
         flow = self._flow
         return {flow.root[old]: flow.root[new] for new, old in flow.replacements.items()}
+
+    @property
+    def granted(self) -> set[Pair]:
+        """Which results a call of this graph may write over which of its inputs, by their numbers."""
+        return self._flow.granted
 
     # ---- what it costs
 
