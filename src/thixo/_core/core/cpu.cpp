@@ -1,6 +1,6 @@
 #include "cpu.h"
 
-#include <cstdint>
+#include <algorithm>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -52,6 +52,15 @@ CpuFeatures ask() { return {}; }
 const CpuFeatures& cpu_features() {
   static const CpuFeatures found = ask();
   return found;
+}
+
+int64_t nearest_cache_bytes() {
+#if defined(_SC_LEVEL1_DCACHE_SIZE)
+  static const int64_t found = std::max<int64_t>(0, sysconf(_SC_LEVEL1_DCACHE_SIZE));
+  return found;
+#else
+  return 0;
+#endif
 }
 
 bool grant_tiles() {

@@ -1,5 +1,6 @@
 // What this processor and its operating system can do, asked once.
 #pragma once
+#include <cstdint>
 
 namespace thixo {
 
@@ -10,6 +11,9 @@ struct CpuFeatures {
   bool amx_bf16 = false;      // tiles; the system must grant their use, see grant_tiles
 };
 const CpuFeatures& cpu_features();
+
+// Bytes of a core's nearest cache of data, or 0 where the system does not say.
+int64_t nearest_cache_bytes();
 
 // Ask the system to let this process use the tile registers. True if it does.
 bool grant_tiles();

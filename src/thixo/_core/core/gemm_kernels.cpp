@@ -21,6 +21,15 @@ bool find_packs(TileKernels& tiles, const std::string& name) {
          find(tiles.pack_b_along, name + "_pack_b_along") && find(tiles.pack_b_across, name + "_pack_b_across");
 }
 
+// Where the nearest cache cannot hold a panel of A beside one of B, both come from the second in any case. Then long
+// panels are better: C is read and written less often.
+constexpr int64_t kLongBlock = 768;
+
+bool panels_stay_near(const TileKernels& tiles, int64_t item) {
+  const int64_t near = nearest_cache_bytes();
+  return near == 0 || (tiles.width + tiles.columns) * tiles.block * item <= near;
+}
+
 // The tile of a dtype that is computed as it is, and packing from `source` for it.
 bool find_tiles(TileKernels& tiles, const std::string& source, const std::string& compute) {
   auto* shape = static_cast<const int64_t*>(shipped(("gemm_" + compute + "_shape").c_str()));
@@ -30,6 +39,7 @@ bool find_tiles(TileKernels& tiles, const std::string& source, const std::string
   tiles.width = shape[2];
   tiles.lanes = shape[4];
   if (tiles.rows * tiles.columns * tiles.unit > kMostTileBytes) return false;
+  if (!panels_stay_near(tiles, tiles.unit)) tiles.block = kLongBlock;
   if (source == compute) find(tiles.copying, "gemm_" + compute + "_tile_copying");
   return find_packs(tiles, "gemm_" + source) && find(tiles.tile, "gemm_" + compute + "_tile");
 }

@@ -30,7 +30,7 @@ struct TileKernels {
   int64_t width = 0;              // of a panel of A, at least `rows`; those of B are `columns` wide
   int64_t lanes = 1;              // columns that a vector holds
   int64_t depth = 1, unit = 4;    // k in a unit, bytes of a unit
-  int64_t block = 256;            // most k in one pass: a panel of B stays in the nearest cache
+  int64_t block = 256;            // most k in one pass: panels stay in the nearest cache, if it can hold them
   bool whole = false;             // tiles are written whole, whatever rows and columns say
   TileCall tile = nullptr;
   CopyingTileCall copying = nullptr;  // may be missing: the tile of a panel of A and whole rows of B, which it packs

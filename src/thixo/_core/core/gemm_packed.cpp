@@ -19,6 +19,7 @@ int64_t pass_of(const Job& job, const TileKernels& t) {
 }
 
 constexpr int64_t kLineBytes = 64;
+constexpr int64_t kMostAhead = 32 << 10;  // bytes of a panel
 
 bool begins_lines(const Job& job) {
   return reinterpret_cast<uintptr_t>(job.b) % kLineBytes == 0 && job.b_k * item_size(job.dtype) % kLineBytes == 0;
@@ -118,8 +119,9 @@ struct Packed {
     alignas(64) char tile[kMostTileBytes];
     const int64_t j = part.share.left + unit;
     char* const room = b_part;
-    // Panels that are there already come from far away: some lines of the next one are asked for before each tile.
-    const int64_t ahead = job.packed ? ceil_div(b_panel, kLineBytes * (part.share.bottom - part.share.top)) : 0;
+    // Panels that are there already come from far away: some lines of the next one are asked for before each tile. Not of
+    // long ones, which the processor sees coming by itself: so many requests would hold up the tile.
+    const int64_t ahead = job.packed && b_panel <= kMostAhead ? ceil_div(b_panel, kLineBytes * (part.share.bottom - part.share.top)) : 0;
     for (int64_t p = part.first; p < part.end; ++p) {
       b_part = copies(j) ? room : panel_of_b(p * pass, j, room);
       const char* next = b_part + b_panel;
