@@ -8,6 +8,7 @@ import pytest
 
 import thixo as tx
 from tests.capture.corpus import CASES, THEMES, Case, Run, perform, snapshot
+from tests.capture.corpus.constructs import CONSTRUCTS, constructs
 from tests.capture.corpus.registry import tensors
 
 FOLDER = sys.modules["tests.capture.corpus"].__path__[0]
@@ -17,11 +18,16 @@ every_case = pytest.mark.parametrize("case", CASES.values(), ids=repr)
 
 def test_the_corpus_never_loses_a_function():
     by_theme = Counter(case.theme for case in CASES.values())
-    assert len(CASES) >= 237  # more may come; none goes
+    assert len(CASES) >= 388  # more may come; none goes
     assert set(by_theme) == set(THEMES)
     assert min(by_theme.values()) >= 10
     assert all(len(case.sets) >= 2 for case in CASES.values())
     assert sum(bool(case.grad or case.parameters) for case in CASES.values()) >= 100
+
+
+def test_every_construct_is_in_several_functions():
+    uses = Counter(name for case in CASES.values() for name in constructs(case))
+    assert {name: uses[name] for name in CONSTRUCTS if uses[name] < 2} == {}
 
 
 class Steps:
