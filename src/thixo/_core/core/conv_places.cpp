@@ -11,7 +11,6 @@ namespace {
 
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kPassBytes = 28 << 10;    // of the weight for one pass: what the nearest cache holds beside a tile's places and sums
-constexpr int64_t kLineBytes = 64;          // of a cache: channels of one line are used together
 constexpr int64_t kImageBytes = 640 << 10;  // of images that are worked on together
 constexpr int64_t kManyBytes = 1200 << 10;  // the same where the weight is heavy: it is far away, and read once for them
 constexpr int64_t kRepacked = 3;            // units for each of which a heavy weight is packed again: packed, it would be far away too
@@ -263,8 +262,8 @@ struct Plan {
       for (int i = 0; i < 3; ++i) origin[i] = f.start[i] + q0[i] * f.step[i] - (i == cut ? u.from : 0);
       const int64_t rows = r.joins ? 1 : q1[1] - q0[1], width = r.joins ? (q1[1] - q0[1]) * f.count[2] : q1[2] - q0[2];
       const int64_t height = even_height(width, k.most_rows[vectors - 1]), all = int64_t(r.table.size());
-      // Of a heavy weight what the next pass reads, which lies behind: by each tile one line of every row.
-      const int64_t lines = vectors * k.lanes * wide / kLineBytes, some = (u.n1 - u.n0) * (q1[0] - q0[0]) * rows * ceil_div(width, height);
+      // Of a heavy weight what the next pass reads, which lies behind, is asked for by its tiles.
+      const int64_t lines = ceil_div(vectors * k.lanes * wide, kLineBytes), some = (u.n1 - u.n0) * (q1[0] - q0[0]) * rows * ceil_div(width, height);
       for (int64_t at = 0; at == 0 || at < all; at += r.pass) {
         int64_t turn = 0;
         for (int64_t n = u.n0; n < u.n1; ++n)
@@ -277,9 +276,7 @@ struct Plan {
               for (int64_t w = 0; w < width; w += height) {
                 ahead.some();
                 results.some();
-                const int64_t line = some < lines ? turn * lines / some : turn;
-                const int64_t behind = streams && line < lines ? r.pass * ld * wide + line * kLineBytes : 0;
-                ++turn;
+                const int64_t behind = asked_lines(streams ? r.pass * ld * wide : 0, turn++, some, lines);
                 k.tile(std::min(r.pass, all - at), a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, r.table.data() + at,
                        c + w * f.step[2] * pitch * wide, f.step[2] * pitch, std::min(height, width - w), vectors, (at > 0) + 2 * behind);
               }

@@ -8,6 +8,16 @@
 
 namespace thixo {
 
+constexpr int64_t kLineBytes = 64;  // of a cache: channels of one line are used together
+
+// What the `turn`th of so many tiles asks for while it runs, so that it is near for the tiles of the next pass: of `lines` of the
+// cache that a row of B has, one, two or four behind each of its rows by so many bytes, so that all tiles together ask for all.
+// The last two bits say how many (codegen/llvm/window.py).
+inline int64_t asked_lines(int64_t behind, int64_t turn, int64_t tiles, int64_t lines) {
+  const int64_t share = ceil_div(lines, tiles), each = share > 2 ? 4 : share;
+  return behind && turn * each < lines ? behind + turn * each * kLineBytes + each - 1 : 0;
+}
+
 // An image, padded and with its channels side by side.
 struct PlaceImage {
   int64_t channels = 0;                                     // of one group

@@ -24,7 +24,6 @@ constexpr int64_t kChunkBytes = 1 << 20;      // of images and turned results th
 constexpr int64_t kPartBytes = 256 << 10;     // sums of at most this size are kept for each part of the batch
 constexpr int64_t kAllBytes = 8 << 20;        // all images of at most this size are copied before a product begins
 constexpr int64_t kNearImages = 768 << 10;    // copies of images that stay near while results are written
-constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMostParts = 16;            // the same for any number of threads: sums do not depend on it
 
 double tile_cycles(int64_t rows, int64_t vectors) {

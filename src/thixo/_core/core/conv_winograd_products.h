@@ -9,8 +9,6 @@
 
 namespace thixo {
 
-constexpr int64_t kLineBytes = 64;  // of a cache
-
 // Matrices are written side by side: were they a multiple of 4096 bytes apart, they would share their places in the cache.
 inline int64_t winograd_apart(int64_t elements) { return round_up(elements, 1024) + 64; }
 
@@ -19,20 +17,20 @@ struct WinogradPanel {
   int64_t slot, skip, vectors;
 };
 
-// One of the products, by tiles; `b`: where U has its part of the panel.
+// One of the products, by tiles; `b`: where U has its part of the panel; `next`: what is read of U after it, or null.
 template <class Plan>
-void winograd_product(const Plan& plan, const WinogradPanel& panel, int64_t xi, int64_t depth, int64_t tiles, const float* b, const char* v, char* m) {
+void winograd_product(const Plan& plan, const WinogradPanel& panel, int64_t xi, int64_t depth, int64_t tiles, const float* b, const float* next, const char* v, char* m) {
   const ConvKernels& k = plan.k;
   const int64_t height = ceil_div(tiles, ceil_div(tiles, k.most_rows[panel.vectors - 1]));
-  // What the next pass reads of a heavy U is asked for in time: by each tile one line of every row.
-  const int64_t bytes = plan.heavy ? plan.pass * plan.ld * 4 : 0, lines = panel.vectors * k.lanes * 4 / kLineBytes, all = ceil_div(tiles, height);
-  for (int64_t at = 0; at < depth; at += plan.pass)
-    for (int64_t i = 0, n = 0; i < tiles; i += height, ++n) {
-      const int64_t line = all < lines ? n * lines / all : n, ahead = bytes && line < lines ? bytes + line * kLineBytes : 0;
+  // What comes after a pass of a heavy U is asked for by its tiles.
+  const int64_t lines = ceil_div(panel.vectors * k.lanes * 4, kLineBytes), all = ceil_div(tiles, height);
+  for (int64_t at = 0; at < depth; at += plan.pass) {
+    const int64_t behind = !plan.heavy ? 0 : at + plan.pass < depth ? plan.pass * plan.ld * 4 : next > b ? (next - b - at * plan.ld) * 4 : 0;
+    for (int64_t i = 0, turn = 0; i < tiles; i += height, ++turn)
       k.tile(std::min(plan.pass, depth - at), v + (xi * plan.v_each + i * plan.v_row) * 4, plan.v_row, b, plan.table.data() + at,
              m + (xi * plan.m_each + panel.slot * plan.m_panel + i * plan.ld + panel.skip) * 4, plan.ld, std::min(height, tiles - i),
-             panel.vectors, (at > 0) + 2 * ahead);
-    }
+             panel.vectors, (at > 0) + 2 * asked_lines(behind, turn, all, lines));
+  }
 }
 
 // All of them as one call.

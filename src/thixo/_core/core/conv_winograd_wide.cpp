@@ -197,7 +197,10 @@ struct Room {
           const int64_t end = std::min(panel + plan.together, last_panel);
           for (int64_t i = panel; plan.at_once && i < end; ++i) multiply_all(g, i, i - panel, (last - r) * plan.across, u);
           for (int64_t xi = 0; xi < kProducts && !plan.at_once; ++xi)
-            for (int64_t i = panel; i < end; ++i) multiply(g, xi, i, i - panel, (last - r) * plan.across, u);
+            for (int64_t i = panel; i < end; ++i) {
+              const float* next = i + 1 < end ? kernels(g, xi, i + 1, u) : xi + 1 < kProducts ? kernels(g, xi + 1, panel, u) : nullptr;
+              multiply(g, xi, i, i - panel, (last - r) * plan.across, u, next);
+            }
           for (int64_t i = panel; i < end; ++i)
             for (int64_t j = r; j < last; ++j) write(g, i, i - panel, n0 + j / each, from + j % each, j - r);
         }
@@ -249,11 +252,14 @@ struct Room {
   int64_t vectors(int64_t panel) const { return std::min(plan.p.vectors, end_vector - panel * plan.p.vectors) - skipped(panel); }
   WinogradPanel part(int64_t panel, int64_t slot) const { return {slot, skipped(panel) * plan.k.lanes, vectors(panel)}; }
 
+  // Where U has its part of a product and a panel.
+  const float* kernels(int64_t g, int64_t xi, int64_t panel, const float* u) const {
+    return u + (g * kProducts + xi) * plan.u_each + panel * plan.u_panel + skipped(panel) * plan.k.lanes;
+  }
+
   // One of the products with a panel, the `slot`th of those that are multiplied together.
-  void multiply(int64_t g, int64_t xi, int64_t panel, int64_t slot, int64_t tiles, const float* u) {
-    const WinogradPanel asked = part(panel, slot);
-    const float* b = u + (g * kProducts + xi) * plan.u_each + panel * plan.u_panel + asked.skip;
-    winograd_product(plan, asked, xi, plan.p.image.channels, tiles, b, v.data, m.data);
+  void multiply(int64_t g, int64_t xi, int64_t panel, int64_t slot, int64_t tiles, const float* u, const float* next) {
+    winograd_product(plan, part(panel, slot), xi, plan.p.image.channels, tiles, kernels(g, xi, panel, u), next, v.data, m.data);
   }
 
   // All of them with a panel.

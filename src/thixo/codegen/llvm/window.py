@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from thixo.codegen.llvm.contract import BYTES, TYPES
 from thixo.codegen.llvm.contract_pack import MEMORY, converted, rounded, transpose
 from thixo.codegen.llvm.emit import Function, module, vector
-from thixo.codegen.llvm.products import VECTORS, products_functions, tile_rows
+from thixo.codegen.llvm.products import LINE, VECTORS, products_functions, tile_rows
 from thixo.codegen.llvm.target import Target
 from thixo.codegen.llvm.window_depth import depth_functions, dots_functions, plane_function
 from thixo.codegen.llvm.window_pool import largest_function, max_function
@@ -54,7 +54,7 @@ def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
 
     The table is in bytes, a_row and ldc are in elements; i < rows, j < vectors * lanes, all of them read and written.
     `add` is 0 or 1, and twice a number of bytes: what lies so far behind each row of B is asked for, a line of the cache
-    for each k, so that it is near when another tile needs it.
+    for each k, so that it is near when another tile needs it. The bytes are a multiple of four, plus 1 for two lines and 3 for four.
     """
     functions, names = [], []
     for vectors in range(1, VECTORS + 1):
@@ -105,6 +105,7 @@ def _tile(dtype: str, target: Target, rows: int, vectors: int, close: bool = Fal
     odd = {1: row, **{i: f.mul(row, i) for i in (3, 5, 7) if i < rows}}
     ahead = f.op("lshr i64 %add, 1")
     has_ahead = f.compare("ne", ahead, 0)
+    has_two, has_four = (f.compare("ne", f.op(f"and i64 {ahead}, {bit}"), 0) for bit in (1, 2))
 
     def add_products(place_in_table: str, fetches: bool) -> None:
         entry = f.at("%table", place_in_table)
@@ -113,6 +114,11 @@ def _tile(dtype: str, target: Target, rows: int, vectors: int, close: bool = Fal
         if fetches:
             with f.when(has_ahead):  # in a block of its own: no load is moved past it
                 f.prefetch(f.at(b, ahead), level=2)
+                with f.when(has_two):
+                    f.prefetch(f.at(b, f.add(ahead, LINE)), level=2)
+                    with f.when(has_four):
+                        f.prefetch(f.at(b, f.add(ahead, 2 * LINE)), level=2)
+                        f.prefetch(f.at(b, f.add(ahead, 3 * LINE)), level=2)
         across = [f.load(vec, f.at(b, j * lanes * size), size) for j in range(vectors)]
         if close:
             a = f.opaque(a)
