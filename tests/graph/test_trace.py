@@ -290,8 +290,20 @@ def _in_place_operators(x):
     return y.clamp_(max=3)
 
 
+def _at_a_place_that_is_not_known(x):
+    row = x.sum(1).argmax()
+    y = x.clone()
+    y[row] = 7
+    y[row, 1] += 1
+    y[:2, row] = x[-2:, row]
+    y[row - 1, [0, 2]] *= 3
+    y[x[:, 0].argmax() - x.shape[0]] = y[0] * 2
+    x[row] = x[0]
+    return y
+
+
 WRITES = [
-    _through_select, _through_views_of_views, _seen_by_older_views, _siblings, _copy_is_no_view,
+    _at_a_place_that_is_not_known, _through_select, _through_views_of_views, _seen_by_older_views, _siblings, _copy_is_no_view,
     _transposed_reshape_is_a_copy, _slices_and_masks, _diagonal_and_unsqueeze, _in_place_operators,
 ]  # fmt: skip
 
@@ -496,6 +508,24 @@ def test_a_step_of_training():
     assert losses == sorted(losses, reverse=True)
     model.load_state_dict(other.state_dict())
     np.testing.assert_allclose([step(x, y).item() for _ in range(5)], losses, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda p: tx.optim.SGD(p, lr=0.1), lambda p: tx.optim.SGD(p, lr=0.1, momentum=0.9),
+             lambda p: tx.optim.Adam(p)], ids=["sgd", "momentum", "adam"]
+)  # fmt: skip
+def test_a_step_of_an_optimizer_is_refused_and_changes_nothing(make):
+    model = Small().eval()
+    optimizer = make(model.parameters())
+
+    def step(x, y):
+        optimizer.zero_grad()
+        ((model(x) - y) ** 2).mean().backward()
+        optimizer.step()
+
+    with pytest.raises(TraceError, match=r"\.step: while tracing.*test_trace.py"):
+        tx.jit.trace(step, (rand(3, 4), rand(3, 2)))
+    step(rand(3, 4), rand(3, 2))  # its state has no traced tensors
 
 
 def test_who_says_how_large_something_is_is_needed():

@@ -208,3 +208,16 @@ def test_refuses_values_that_do_not_fit():
 def test_an_integer_beside_index_tensors_is_taken_first():
     # As in PyTorch; NumPy counts the 0 among the index arrays and puts their axes in front.
     assert tx.zeros(2, 3, 4)[0, :, [1, 2]].shape == (3, 2)
+
+
+@pytest.mark.parametrize("kinds", itertools.product("nsvm", repeat=3), ids="".join)
+def test_index_put_takes_single_numbers_among_its_tensors(kinds):
+    if set(kinds) == {"n"}:
+        return
+    places = {"n": None, "s": np.array(0), "v": np.array([1, 2]), "m": np.array([[0], [1]])}
+    expected = np.arange(60.0).reshape(3, 4, 5)
+    x = tx.tensor(expected)
+    index = tuple(None if places[k] is None else tx.tensor(places[k]) for k in kinds)
+    y = tx.index_put(x, index, tx.tensor(7.0, dtype=tx.float64))
+    expected[tuple(slice(None) if places[k] is None else places[k] for k in kinds)] = 7.0
+    np.testing.assert_array_equal(y.numpy(), expected)

@@ -39,6 +39,16 @@ class Picks(NamedTuple):
     picks: list[tuple[int, int, Tensor]]
     mask: Tensor | None  # the one mask on the first axes, where that is all there is
     reversed: tuple[int, ...]  # axes of the view to be read from their end
+    copies: tuple["Copy", ...]  # taken on the way to the view, which is of the last of them
+
+
+class Copy(NamedTuple):
+    """One slice of a tensor at a place that is not known while tracing: no view, so writes are put back."""
+
+    whole: Tensor
+    axis: int
+    place: Tensor
+    part: Tensor
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:
@@ -72,6 +82,8 @@ def setitem(x: Tensor, index: Any, value: Any) -> None:
         tx.copy_(found.view, tx.flip(read, found.reversed))
     else:
         write(found, value)
+    for whole, axis, place, part in reversed(found.copies):
+        tx.index_copy_(whole, axis, place, tx.unsqueeze(part, axis))
 
 
 def write(found: Picks, value: Tensor) -> None:
@@ -125,7 +137,8 @@ def resolve(x: Tensor, index: Any, operation: str) -> Picks:
     view = x
     picks: list[tuple[int, int, Tensor]] = []
     masks: list[Tensor] = []
-    reversed: list[int] = []
+    backward_axes: list[int] = []
+    copies: list[Copy] = []
     axis = place = 0  # of the view, and of x (for messages)
     for item in items:
         if item is None:
@@ -138,17 +151,11 @@ def resolve(x: Tensor, index: Any, operation: str) -> Picks:
         elif isinstance(item, slice):
             view, backwards = cut(view, axis, item, operation)
             if backwards:
-                reversed.append(axis)
+                backward_axes.append(axis)
             axis += 1
             place += 1
         elif isinstance(item, int | Dim):
-            size = view.shape[axis]
-            if not -size <= item < size:
-                raise IndexOutOfRange(
-                    f"{operation}: {item} is out of range for axis {place} of {describe(x)}, "
-                    f"which has size {size}"
-                )
-            view = tx.select(view, axis, item)
+            view = select(view, axis, item, place, x, operation)
             place += 1
         elif item.dtype is bool_:
             if item.ndim == 0:
@@ -160,8 +167,13 @@ def resolve(x: Tensor, index: Any, operation: str) -> Picks:
             masks.append(item)
             axis += item.ndim
             place += item.ndim
-        elif item.ndim == 0:
-            view = one_of(view, axis, item, place, x, operation)
+        elif item.ndim == 0 and operation != "index_put":
+            known = value_of(item)
+            if known is None:
+                copies.append(one_of(view, axis, item))
+                view = copies[-1].part
+            else:
+                view = select(view, axis, known, place, x, operation)
             place += 1
         else:
             picks.append((axis, place, item))
@@ -171,7 +183,8 @@ def resolve(x: Tensor, index: Any, operation: str) -> Picks:
         view = tx.view(x, tuple(x.shape))
     first_only = len(masks) == 1 and len(picks) == masks[0].ndim and picks[0][0] == 0
     first_only = first_only and tuple(masks[0].shape) == tuple(view.shape[: masks[0].ndim])
-    return Picks(view, picks, masks[0] if first_only else None, tuple(reversed))
+    mask = masks[0] if first_only else None
+    return Picks(view, picks, mask, tuple(backward_axes), tuple(copies))
 
 
 def is_plain(item: Any) -> bool:
@@ -285,14 +298,16 @@ def bound(value: Any, operation: str) -> Any:
         ) from None
 
 
-def one_of(view: Tensor, axis: int, item: Tensor, place: int, x: Tensor, operation: str) -> Tensor:
-    """The slice that a 0-d integer tensor names: a view, or a copy while its value is not known."""
+def value_of(item: Tensor) -> int | None:
+    """The number that a 0-d integer tensor holds; None while it is not known."""
     try:
-        number = item.item()
+        return int(item.item())
     except TraceError:
-        size = view.shape[axis]
-        item = tx.where(item < 0, item + size, item)
-        return tx.squeeze(tx.index_select(view, axis, tx.reshape(item, (1,))), axis)
+        return None
+
+
+def select(view: Tensor, axis: int, number: Any, place: int, x: Tensor, operation: str) -> Tensor:
+    """The slice that a number names, as a view."""
     size = view.shape[axis]
     if not -size <= number < size:
         raise IndexOutOfRange(
@@ -300,6 +315,12 @@ def one_of(view: Tensor, axis: int, item: Tensor, place: int, x: Tensor, operati
             f"which has size {size}"
         )
     return tx.select(view, axis, number)
+
+
+def one_of(view: Tensor, axis: int, item: Tensor) -> Copy:
+    """The slice that a 0-d integer tensor names whose value is not known: a copy."""
+    place = tx.reshape(tx.where(item < 0, item + view.shape[axis], item), (1,))
+    return Copy(view, axis, place, tx.squeeze(tx.index_select(view, axis, place), axis))
 
 
 def require_fit(

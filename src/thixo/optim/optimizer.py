@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import thixo as tx
+from thixo import _core
 from thixo.errors import ArgumentError, SerializationError, TraceError, ValueRangeError, describe
 from thixo.optim import fused
 from thixo.optim.arguments import Number, Pair, check_argument, check_constructor, is_real
@@ -120,6 +121,12 @@ class Optimizer:
         if closure is not None and not callable(closure):
             raise ArgumentError(
                 f"{type(self).__name__}: closure must be a function, got {describe(closure)}"
+            )
+        if _core.is_tracing():
+            raise TraceError(
+                f"{type(self).__name__}.step: while tracing, gradients and the optimizer's state have no "
+                "values; trace the loss and its gradients (tx.autograd.grad) and step outside, or declare "
+                "the graph (tx.static) and minimize the loss there"
             )
         for hook in list(self._hooks.get("step_pre", {}).values()):
             hook(self, (closure,), {})
