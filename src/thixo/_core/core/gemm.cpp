@@ -170,7 +170,7 @@ void set_gemm_plan(GemmPlan plan) { forced.store(plan, std::memory_order_relaxed
 GemmPlan gemm_plan() { return forced.load(std::memory_order_relaxed); }
 
 void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t ld, int64_t row, int64_t rows,
-                 int64_t column, int64_t columns) {
+                 int64_t column, int64_t columns, FinishCall round) {
   char* to = job.c_at(row, column);
   if (sums != to || job.bias) {
     const bool plain = job.c_n == 1 && (!job.bias || (job.bias_n == 1 && job.bias_m == 0));
@@ -179,7 +179,7 @@ void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t
     if (turned && g.finish_turned) {
       g.finish_turned(sums, ld, to, job.c_n, rows, columns, bias ? bias + row * item_size(job.dtype) : nullptr);
     } else if (plain) {
-      g.finish(sums, ld, to, job.c_row, rows, columns, bias ? bias + column * item_size(job.dtype) : nullptr);
+      (round && !bias ? round : g.finish)(sums, ld, to, job.c_row, rows, columns, bias ? bias + column * item_size(job.dtype) : nullptr);
     } else {
       switch (job.dtype) {
         case DType::F64: store_any<double>(job, static_cast<const double*>(sums), ld, row, rows, column, columns); break;

@@ -48,9 +48,9 @@ constexpr int64_t kFewK = 32;
 inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
-// A part of C, given its sums (which may be that part itself): bias, rounding, epilogue.
+// A part of C, given its sums (which may be that part itself): bias, rounding, epilogue. `round` does it where there is no bias.
 void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t ld, int64_t row, int64_t rows,
-                 int64_t column, int64_t columns);
+                 int64_t column, int64_t columns, FinishCall round = nullptr);
 
 // `count` rows of A, or columns of B, as a panel: element (i, k) of the source lies at i * stride + k * k_stride.
 inline void pack_panel(PackCall along, PackCall across, PackAnyCall any, const void* source, int64_t stride, int64_t k_stride,

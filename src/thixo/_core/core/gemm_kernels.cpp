@@ -91,8 +91,9 @@ void use_bfloat_instructions(GemmKernels& g) {
   const BFloatWay way = chosen_way.load();
   const bool any = way == BFloatWay::Chosen;
   TileKernels tiles;
-  tiles.whole = true;
+  if (cpu_features().avx512_bf16) find(tiles.finish_sums, "gemm_bf16_finish_sums");
   if ((any || way == BFloatWay::Tiles) && cpu_features().amx_bf16) {
+    tiles.whole = true;
     tiles.rows = tiles.columns = tiles.width = tiles.depth = 32;
     tiles.lanes = 16;
     tiles.unit = 64;
@@ -105,6 +106,7 @@ void use_bfloat_instructions(GemmKernels& g) {
       return;
     }
     tiles.begin = tiles.end = nullptr;
+    tiles.whole = false;
   }
   auto* shape = static_cast<const int64_t*>(shipped("gemm_bf16_dot_shape"));
   if ((any || way == BFloatWay::Pairs) && cpu_features().avx512_bf16 && shape) {

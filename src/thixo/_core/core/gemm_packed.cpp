@@ -41,7 +41,7 @@ struct Packed {
   const int64_t wide = item_size(g.compute);
   const int64_t passes = passes_of(job, t), pass = pass_of(job, t);
   const int64_t a_panel = pass / t.depth * t.width * t.unit, b_panel = pass / t.depth * t.columns * t.unit;
-  const bool in_c = job.dtype == g.compute && job.c_n == 1 && !t.whole;
+  const bool in_c = job.dtype == g.compute && job.c_n == 1 && t.depth == 1;
   const bool between = !in_c && passes > 1;
   const bool more = job.bias || job.epilogue.apply || !in_c;
   const int64_t sums_ld = column_panels * t.columns;
@@ -92,7 +92,7 @@ struct Packed {
     if (packs) t.copying(depth(k), a_part, 1, t.width, job.b_at(k, column), job.b_k, sums, ld, rows, columns, k > 0, b_part);
     else if (a_stays) t.tile(depth(k), job.a_at(row, k), job.a_row, job.a_k, b_part, t.columns, sums, ld, rows, columns, k > 0);
     else t.tile(ceil_div(depth(k), t.depth), a_part, 1, t.width, b_part, t.columns, sums, ld, rows, columns, k > 0);
-    if (more && k + pass >= job.k) finish_part(job, g, sums, ld, row, rows, column, columns);
+    if (more && k + pass >= job.k) finish_part(job, g, sums, ld, row, rows, column, columns, t.finish_sums);
   }
 
   int64_t kept_bytes() const {

@@ -7,7 +7,7 @@ last one filled up with zeros:
     gemm_bf16_dot_*   element (i, k) at (k / 2 * width + i) * 2 + k % 2, in A and in B
     gemm_bf16_amx_*   A: (k / 32 * 32 + i) * 32 + k % 32;  B: as pairs, in tiles of 16 pairs by 16 columns
 
-These instructions read subnormal numbers as zero.
+These instructions read subnormal numbers as zero, and their sums have none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 from thixo.codegen.llvm.contract import PARAMETERS as TILE_PARAMETERS
 from thixo.codegen.llvm.contract import tile_of
-from thixo.codegen.llvm.contract_pack import PARAMETERS, transpose
+from thixo.codegen.llvm.contract_pack import FINISH_PARAMETERS, PARAMETERS, transpose
 from thixo.codegen.llvm.emit import Function, module
 from thixo.codegen.llvm.target import Target
 
@@ -40,6 +40,7 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
         _dot_entry(target, tile.rows),
         *_dot_packs(target, "a", 1),
         *_dot_packs(target, "b", 2),
+        _finish(target),
     ]
     table = ", ".join(f"ptr @{f.name}" for f in cases)
     table = f"@gemm_bf16_dot_cases = internal constant [{len(cases)} x ptr] [{table}]"
@@ -161,6 +162,45 @@ def _dot_case(target: Target, most: int, rows: int, vectors: int) -> Function:
     for i in range(rows):
         for j in range(vectors):
             f.store(vec, f.load(vec, sums[i][j]), places[i][j], 4)
+    return f
+
+
+def _finish(target: Target) -> Function:
+    """gemm_bf16_finish_sums: sums without a bias are rounded once, by the processor's own instruction.
+
+    It takes subnormal numbers for zero, of which these sums have none. Nothing else is different from gemm_bf16_finish.
+    """
+    f = Function("gemm_bf16_finish_sums", FINISH_PARAMETERS,
+                 attributes=_attributes(target, "avx512bf16"))  # fmt: skip
+    wide, instruction = "<16 x float>", "llvm.x86.avx512bf16.cvtne"
+    full = f.compare("eq", "%columns", 32)
+
+    def rows(one: Callable[[str, str], None]) -> None:
+        tile, to = f.variable("ptr", "%tile", 8), f.variable("ptr", "%C", 8)
+        tile_step, to_step = f.mul("%ld", 4), f.mul("%ldc", 2)
+        with f.loop(0, "%rows"):
+            at, to_at = f.load("ptr", tile), f.load("ptr", to)
+            one(at, to_at)
+            f.store("ptr", f.at(at, tile_step), tile)
+            f.store("ptr", f.at(to_at, to_step), to)
+
+    def both(at: str, to_at: str) -> None:
+        low, high = f.load(wide, at, 4), f.load(wide, f.at(at, 64), 4)
+        pair = f.call(f"{instruction}2ps2bf16.512", "<32 x bfloat>", (wide, high), (wide, low))
+        f.store("<32 x bfloat>", pair, to_at, 2)
+
+    def parts(at: str, to_at: str) -> None:
+        with f.loop(0, "%columns", 16) as j:
+            mask = f.mask(f.sub("%columns", j), 16)
+            sums = f.masked_load(wide, f.at(at, j, "float"), mask, 4)
+            value = f.call(f"{instruction}ps2bf16.512", "<16 x bfloat>", (wide, sums))
+            value = f.op(f"bitcast <16 x bfloat> {value} to <16 x i16>")
+            f.masked_store("<16 x i16>", value, f.at(to_at, j, "i16"), mask, 2)
+
+    with f.when(full):
+        rows(both)
+    with f.unless(full):
+        rows(parts)
     return f
 
 

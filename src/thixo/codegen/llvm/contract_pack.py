@@ -25,6 +25,9 @@ PARAMETERS = (
     ("i64", "count"),
 )
 
+FINISH_PARAMETERS = (("ptr", "tile"), ("i64", "ld"), ("ptr", "C"), ("i64", "ldc"), ("i64", "rows"),
+                     ("i64", "columns"), ("ptr", "bias"))  # fmt: skip
+
 
 def transpose(f: Function, rows: list[str], type: str, lanes: int) -> list[str]:
     """Lanes of rows become rows of lanes: blocks beside the diagonal change places, ever smaller ones."""
@@ -221,9 +224,7 @@ def finish_function(compute: str, to: str, target: Target) -> Function:
 
     tile[i * ld + j] + bias[j] goes to C[i * ldc + j]; the tile may be that part of C itself; bias may be null.
     """
-    parameters = (("ptr", "tile"), ("i64", "ld"), ("ptr", "C"), ("i64", "ldc"), ("i64", "rows"),
-                  ("i64", "columns"), ("ptr", "bias"))  # fmt: skip
-    f = Function(f"gemm_{to}_finish", parameters, attributes=target.attributes)
+    f = Function(f"gemm_{to}_finish", FINISH_PARAMETERS, attributes=target.attributes)
     lanes = target.lanes(BYTES[compute])
     masks_fit = target.vector_bytes == 64
     has_bias = f.compare("ne", "%bias", "null", "ptr")
