@@ -125,7 +125,7 @@ void large_sizes() {
   set_gemm_plan(GemmPlan::Chosen);
   set_num_threads(2);
   const int64_t sizes[][3] = {{129, 1100, 300}, {37, 509, 331}, {300, 7, 600}, {5, 1500, 700}, {1, 1000, 1000}, {700, 1, 900},
-                              {24, 700, 300}, {700, 24, 300}, {300, 300, 9}, {2, 3, 600}, {3, 20, 500}, {150, 70, 300}, {13, 16, 400}, {30, 12, 100}};
+                              {24, 700, 300}, {700, 24, 300}, {300, 300, 9}, {2, 3, 600}, {3, 20, 500}, {150, 70, 300}, {13, 16, 400}, {30, 12, 100}, {128, 64, 1300}};
   for (DType t : kFloats)
     for (auto& s : sizes)
       for (int layout = 0; layout < 4; ++layout) {
@@ -164,20 +164,41 @@ void special_values() {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
   for (DType t : kFloats)
     for (GemmPlan plan : kPlans)
-      for (int64_t m : {1, 3, 17, 40}) {
-        set_gemm_plan(plan);
-        Case c(t, m, 37, 33, 0, 0, false);
-        for (int64_t i = 0; i < m * 33; ++i) store(c.a.bytes.data(), i, t, 1);
-        for (int64_t i = 0; i < 33 * 37; ++i) store(c.b.bytes.data(), i, t, 1);
-        store(c.a.bytes.data(), 32, t, nan);          // row 0
-        store(c.b.bytes.data(), 32 * 37 + 36, t, inf);  // column 36
-        gemm(c.product);
-        for (int64_t i = 0; i < m; ++i)
-          for (int64_t j = 0; j < 37; ++j) {
-            const double got = load(c.c.data(), i * 37 + j, t);
-            CHECK(i == 0 ? std::isnan(got) : j == 36 ? got == inf : got == 33);
-          }
+      for (int64_t m : {1, 3, 17, 40})
+        for (int64_t k : {33, 34}) {
+          set_gemm_plan(plan);
+          Case c(t, m, 37, k, 0, 0, false);
+          for (int64_t i = 0; i < m * k; ++i) store(c.a.bytes.data(), i, t, 1);
+          for (int64_t i = 0; i < k * 37; ++i) store(c.b.bytes.data(), i, t, 1);
+          store(c.a.bytes.data(), k - 1, t, nan);              // row 0
+          store(c.b.bytes.data(), (k - 1) * 37 + 36, t, inf);  // column 36
+          gemm(c.product);
+          for (int64_t i = 0; i < m; ++i)
+            for (int64_t j = 0; j < 37; ++j) {
+              const double got = load(c.c.data(), i * 37 + j, t);
+              CHECK(i == 0 ? std::isnan(got) : j == 36 ? got == inf : got == double(k));
+            }
+        }
+}
+
+// Sums that float32 holds are rounded to bfloat16 as one number is: to nearest, ties to even, beyond the largest to infinity.
+void rounding_of_sums() {
+  set_num_threads(1);
+  const float large = 3.38953139e38f, pairs[][2] = {{1, 0x1p-8f}, {1, 0x3p-8f}, {1, 0x1.02p-8f}, {-1, -0x1p-8f}, {1, -0x1p-9f}, {large, 0x1p118f},
+                                                    {large, 0x1p119f}, {-large, -0x1p119f}, {0x1p-126f, 0x1p-134f}, {-0.0f, -0.0f}, {3, -3}, {0x1p-126f, 0x1.8p-126f}};
+  for (GemmPlan plan : kPlans)
+    for (int64_t n : {5, 16, 32, 45, 64}) {
+      const int64_t m = sizeof(pairs) / sizeof(pairs[0]);
+      set_gemm_plan(plan);
+      Case c(DType::BF16, m, n, 2, 0, 0, false);
+      for (int64_t i = 0; i < 2 * n; ++i) store(c.b.bytes.data(), i, DType::BF16, 1);
+      for (int64_t i = 0; i < 2 * m; ++i) store(c.a.bytes.data(), i, DType::BF16, pairs[i / 2][i % 2]);
+      gemm(c.product);
+      for (int64_t i = 0; i < m * n; ++i) {
+        const double first = load(c.a.bytes.data(), i / n * 2, DType::BF16), second = load(c.a.bytes.data(), i / n * 2 + 1, DType::BF16);
+        CHECK(load(c.c.data(), i, DType::BF16) == bfloat_value(bfloat_bits(float(first + second))));
       }
+    }
 }
 
 void epilogues() {
@@ -333,6 +354,7 @@ int main(int arguments, char** argument) {
     set_bfloat_way(way);
     small_sizes(share(100));
     special_values();
+    rounding_of_sums();
     threads();
   }
   set_bfloat_way(BFloatWay::Chosen);

@@ -108,7 +108,7 @@ bool better_transposed(const Job& job, const GemmKernels& g) {
   const int64_t lanes = g.tiles.lanes;
   const double own = double(round_up(job.n, lanes)) / double(job.n);
   const double other = double(round_up(job.m, lanes)) / double(job.m);
-  const bool stays = a_stays_fits(job, g);
+  const bool stays = g.tiles.depth == 1 && a_stays_fits(job, g);
   return own > 1.5 * other && job.k >= (stays ? 48 : 64) && job.m >= (stays ? 16 : 4) * job.n;
 }
 
@@ -136,7 +136,7 @@ void run(const Job& job, const GemmKernels& g) {
     if (better_transposed(job, g)) return packed_product(t, g, false);
   } else if (job.b_k == 1 && job.b_n != 1 && job.m <= g.tiles.columns && job.k >= 8 * kFewK) {
     const Job t = transposed(job);  // what lies along k stays where it is
-    if (a_stays_fits(t, g)) return packed_product(t, g, true);
+    if (g.tiles.depth == 1 && a_stays_fits(t, g)) return packed_product(t, g, true);
   }
   if (is_direct(job, g)) return direct_product(job, g);
   if (small_fits(job, g)) return small_product(job, g);

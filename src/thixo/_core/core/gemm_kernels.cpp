@@ -115,6 +115,7 @@ void use_bfloat_instructions(GemmKernels& g) {
     tiles.width = shape[2];
     tiles.lanes = tiles.columns / 2;
     tiles.depth = 2;
+    tiles.reads_rows = true;
     tiles.unit = 4;
     tiles.block = 512;
     tiles.pack_a_any = tiles.pack_b_any = pairs_any;

@@ -32,6 +32,7 @@ struct TileKernels {
   int64_t depth = 1, unit = 4;    // k in a unit, bytes of a unit
   int64_t block = 256;            // most k in one pass: panels stay in the nearest cache, if it can hold them
   bool whole = false;             // tiles are written whole, whatever rows and columns say; vectors always are where depth > 1
+  bool reads_rows = false;        // where depth > 1: the tile may read rows of A in place, of whole units
   TileCall tile = nullptr;
   FinishCall finish_sums = nullptr;   // may be missing: rounds what this tile made, where no bias is added
   CopyingTileCall copying = nullptr;  // may be missing: the tile of a panel of A and whole rows of B, which it packs

@@ -90,7 +90,7 @@ struct Packed {
       ld = sums_ld;
     }
     if (packs) t.copying(depth(k), a_part, 1, t.width, job.b_at(k, column), job.b_k, sums, ld, rows, columns, k > 0, b_part);
-    else if (a_stays) t.tile(depth(k), job.a_at(row, k), job.a_row, job.a_k, b_part, t.columns, sums, ld, rows, columns, k > 0);
+    else if (a_stays) t.tile(ceil_div(depth(k), t.depth), job.a_at(row, k), job.a_row, job.a_k, b_part, t.columns, sums, ld, rows, columns, k > 0);
     else t.tile(ceil_div(depth(k), t.depth), a_part, 1, t.width, b_part, t.columns, sums, ld, rows, columns, k > 0);
     if (more && k + pass >= job.k) finish_part(job, g, sums, ld, row, rows, column, columns, t.finish_sums);
   }
@@ -186,6 +186,7 @@ struct Packed {
 }  // namespace
 
 bool a_stays_fits(const Job& job, const GemmKernels& g) {
+  if (g.tiles.reads_rows) return job.a_k == 1 && job.k % g.tiles.depth == 0;
   return g.source == g.compute && g.tiles.depth == 1 && (job.a_k == 1 || job.a_row == 1);
 }
 

@@ -196,6 +196,22 @@ def _case_name(tile: Tile, rows: int, vectors: int, masked: bool, kind: str) -> 
     return f"gemm_{tile.dtype}_{kind}{'_masked' if masked else ''}_{rows}x{vectors}"
 
 
+def odd_steps(f: Function, step: str, rows: int) -> dict[int, str]:
+    """Odd multiples of the step between rows, in bytes: the others are these, scaled in the address."""
+    # Hidden from the compiler, which would add them up in the loop to save registers.
+    return {
+        i: f.op(f'call i64 asm "", "=r,0"(i64 {f.mul(step, i)})') for i in range(1, rows, 2)
+    }
+
+
+def row_at(f: Function, first: str, odd: dict[int, str], row: int) -> str:
+    """So many rows below the first."""
+    if row == 0:
+        return first
+    scale = row & -row
+    return f.at(first, f.mul(odd[row // scale], scale))
+
+
 def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kind: str) -> Function:
     by_rows, copies = kind == "rows", kind == "copying"
     unroll = 1 if by_rows and target.vector_bytes < 64 else _UNROLL
@@ -210,12 +226,7 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
     sums = [[f.variable(vec, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
     b_step = f.mul("%b_k", size)
     a_step = str(size) if by_rows else str(tile.width * size) if in_panel else f.mul("%a_k", size)
-    odd = {}  # odd multiples of the step between rows: the others are these, scaled in the address
-    if by_rows:
-        row_step = f.mul("%a_row", size)
-        for i in range(1, rows, 2):
-            # Hidden from the compiler, which would add them up in the loop to save registers.
-            odd[i] = f.op(f'call i64 asm "", "=r,0"(i64 {f.mul(row_step, i)})')
+    odd = odd_steps(f, f.mul("%a_row", size), rows) if by_rows else {}
     a, b = f.variable("ptr", "%A", 8), f.variable("ptr", "%B", 8)
     # The last rows' elements are broadcast by each multiply-add that needs them: see `_broadcasting_rows`. Not while
     # copying, which leaves too few registers for another pointer.
@@ -263,12 +274,7 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
             f.store("ptr", f.at(to, tile.columns * size), copy)
             f.store("ptr", f.at(soon, b_step), later)
         for i in range(rows):
-            at = a_now
-            if not by_rows:
-                at = f.at(a_now, i * size)
-            elif i:
-                scale = i & -i
-                at = f.at(a_now, f.mul(odd[i // scale], scale))
+            at = row_at(f, a_now, odd, i) if by_rows else f.at(a_now, i * size)
             one = f.splat(tile.element, f.load(tile.element, at, size), tile.lanes)
             for j in range(vectors):
                 if j and i >= alone:

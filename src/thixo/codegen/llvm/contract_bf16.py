@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from thixo.codegen.llvm.contract import PARAMETERS as TILE_PARAMETERS
-from thixo.codegen.llvm.contract import tile_of
+from thixo.codegen.llvm.contract import odd_steps, row_at, tile_of
 from thixo.codegen.llvm.contract_pack import FINISH_PARAMETERS, PARAMETERS, transpose
 from thixo.codegen.llvm.emit import Function, module
 from thixo.codegen.llvm.target import Target
@@ -31,7 +31,8 @@ def parts(target: Target) -> Iterator[tuple[str, str]]:
     tile = tile_of("f32", target)
     shape = f"@gemm_bf16_dot_shape = constant [3 x i64] [i64 {tile.rows}, i64 {tile.columns}, i64 {tile.width}]"
     cases = [
-        _dot_case(target, tile.rows, rows, vectors)
+        _dot_case(target, rows, vectors, by_rows)
+        for by_rows in (False, True)
         for vectors in (1, 2)
         for rows in range(1, tile.rows + 1)
     ]
@@ -110,39 +111,51 @@ def _dot_packs(target: Target, which: str, groups: int) -> list[Function]:
 
 
 def _dot_entry(target: Target, most: int) -> Function:
+    """Chooses the case. `a_row` is 1 for a panel of A, else rows lie so many elements apart and a_k is 1; K counts pairs."""
     f = Function("gemm_bf16_dot_tile", TILE_PARAMETERS, attributes=target.attributes)
-    wide = f.op(f"zext i1 {f.compare('sgt', '%columns', 16)} to i64")
-    index = f.add(f.mul(wide, most), f.sub("%rows", 1))
+    by_rows = f.choose(f.compare("ne", "%a_row", 1), "i64", str(2 * most), "0")
+    wide = f.choose(f.compare("sgt", "%columns", 16), "i64", str(most), "0")
+    index = f.add(f.add(by_rows, wide), f.sub("%rows", 1))
     chosen = f.load("ptr", f.at("@gemm_bf16_dot_cases", index, "ptr"))
     values = ", ".join(f"{t.split(' ')[0]} %{n}" for t, n in TILE_PARAMETERS)
     f.line(f"musttail call void {chosen}({values})")
     return f
 
 
-def _dot_case(target: Target, most: int, rows: int, vectors: int) -> Function:
+def _dot_case(target: Target, rows: int, vectors: int, by_rows: bool) -> Function:
     """C gets whole vectors: the driver gives it room."""
-    f = Function(f"gemm_bf16_dot_{rows}x{vectors}", TILE_PARAMETERS, internal=True,
+    name = f"gemm_bf16_dot_{'rows_' if by_rows else ''}{rows}x{vectors}"
+    f = Function(name, TILE_PARAMETERS, internal=True,
                  attributes=_attributes(target, "avx512bf16"))  # fmt: skip
     vec, dot = "<16 x float>", "llvm.x86.avx512bf16.dpbf16ps.512"
     sums = [[f.variable(vec, "zeroinitializer") for _ in range(vectors)] for _ in range(rows)]
     c_step = f.mul("%ldc", 4)
-    c_rows = ["%C"]
-    for _ in range(1, rows):
-        c_rows.append(f.at(c_rows[-1], c_step))
-    places = [[f.at(row, 64 * j) for j in range(vectors)] for row in c_rows]
+
+    def places() -> list[list[str]]:
+        # Hidden from the compiler, which would have all of them from the beginning: there are not enough registers.
+        row, found = f.op('call ptr asm "", "=r,0"(ptr %C)'), []
+        for _ in range(rows):
+            found.append([f.at(row, 64 * j) for j in range(vectors)])
+            row = f.at(row, c_step)
+        return found
+
     a, b = f.variable("ptr", "%A", 8), f.variable("ptr", "%B", 8)
     a_step, b_step = f.mul("%a_k", 4), f.mul("%b_k", 4)
+    steps = odd_steps(f, f.mul("%a_row", 2), rows) if by_rows else {}
     with f.when(f.compare("ne", "%add", 0)):
-        for i in range(rows):
+        for i, row in enumerate(places()):
             for j in range(vectors):
-                f.store(vec, f.load(vec, places[i][j], 4), sums[i][j])
+                f.store(vec, f.load(vec, row[j], 4), sums[i][j])
 
     def run(count: int) -> None:
         a_now, b_now = f.load("ptr", a), f.load("ptr", b)
+        if by_rows:  # so that the compiler does not keep a pointer for each row: there are not enough registers
+            a_now = f.op(f'call ptr asm "", "=r,0"(ptr {a_now})')
         for _ in range(count):
             across = [f.load("<32 x bfloat>", f.at(b_now, 64 * j), 4) for j in range(vectors)]
             for i in range(rows):
-                one = f.splat("i32", f.load("i32", f.at(a_now, 4 * i), 4), 16)
+                at = row_at(f, a_now, steps, i) if by_rows else f.at(a_now, 4 * i)
+                one = f.splat("i32", f.load("i32", at, 2 if by_rows else 4), 16)
                 pairs = f.op(f"bitcast {_PAIRS} {one} to <32 x bfloat>")
                 for j in range(vectors):
                     old = f.load(vec, sums[i][j])
@@ -159,9 +172,9 @@ def _dot_case(target: Target, most: int, rows: int, vectors: int) -> Function:
         run(_UNROLL)
     with f.loop(many, "%K"):
         run(1)
-    for i in range(rows):
+    for i, row in enumerate(places()):
         for j in range(vectors):
-            f.store(vec, f.load(vec, sums[i][j]), places[i][j], 4)
+            f.store(vec, f.load(vec, sums[i][j]), row[j], 4)
     return f
 
 
