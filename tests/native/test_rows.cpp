@@ -36,10 +36,12 @@ static void loop(char* const* p, const int64_t* s, int64_t rows, int64_t segment
             number(p[0] + r * s[0] + g * s[1] + i * s[2]) - number(p[1] + r * s[3]) + total;
   }
 }
-static void along(char* const* p, const int64_t* s, int64_t rows, int64_t segments, int64_t columns, char*) {
+static void along(char* const* p, const int64_t* s, int64_t rows, int64_t segments, int64_t columns, char*,
+                  int64_t) {
   loop(p, s, rows, segments, columns, false);
 }
-static void across(char* const* p, const int64_t* s, int64_t rows, int64_t segments, int64_t columns, char*) {
+static void across(char* const* p, const int64_t* s, int64_t rows, int64_t segments, int64_t columns, char*,
+                   int64_t) {
   loop(p, s, rows, segments, columns, true);
 }
 
@@ -111,7 +113,7 @@ static void test_random_layouts() {
     for (int d = 0; d < ndim; ++d) (reduced[d] ? places : kept) *= sizes[d];
     CHECK(any == (kept > 0));
     if (!any) continue;
-    run_rows(nest, kernel, nest.layout == RowLayout::Along ? along : across);
+    run_rows(nest, kernel, {nest.layout == RowLayout::Along ? along : across});
 
     std::vector<int64_t> index(sizes.size(), 0);
     const auto next = [&](bool kind) {

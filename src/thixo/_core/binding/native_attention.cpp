@@ -23,7 +23,8 @@ Kernels kernels_of(DType dtype) {
   if (made.get() == Py_None) return {};
   unsigned long long softmax, finish, back;
   if (!PyArg_ParseTuple(made.get(), "KKK", &softmax, &finish, &back)) throw PythonError();
-  kernels = {{reinterpret_cast<RowLoop>(softmax), reinterpret_cast<RowLoop>(finish)}, reinterpret_cast<Loop>(back)};
+  using Row = decltype(RowLoop::address);
+  kernels = {{{reinterpret_cast<Row>(softmax)}, {reinterpret_cast<Row>(finish)}}, reinterpret_cast<Loop>(back)};
   return kernels;
 }
 

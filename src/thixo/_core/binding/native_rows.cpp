@@ -238,11 +238,11 @@ constexpr RowLayout kJoined{2};  // lanes along the row too, for the kernels tha
 RowLoop compiled(PyObject* kernel, RowLayout layout) {
   Object number = Object::own(PyLong_FromLong(long(layout)));
   Object found = Object::own(call_python_with(runtime("address").get(), kernel, number.get()));
-  RowLoop loop = nullptr;
+  RowLoop loop;
   if (found.get() != Py_None) {
     void* address = PyLong_AsVoidPtr(found.get());
     if (!address && PyErr_Occurred()) throw PythonError();
-    std::memcpy(&loop, &address, sizeof(address));
+    std::memcpy(&loop.address, &address, sizeof(address));
   }
   return loop;
 }

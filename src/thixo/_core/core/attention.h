@@ -34,8 +34,8 @@ struct Attention {
 };
 
 struct AttentionRows {
-  RowLoop softmax = nullptr;  // scores, largest, sum, scale of scores -> exponentials, largest, sum, what older sums shrink by
-  RowLoop finish = nullptr;   // sums of values, largest, sum -> result, logsumexp
+  RowLoop softmax;  // scores, largest, sum, scale of scores -> exponentials, largest, sum, what older sums shrink by
+  RowLoop finish;   // sums of values, largest, sum -> result, logsumexp
 };
 void attention_forward(const Attention& a, const AttentionRows& kernels);
 

@@ -21,8 +21,14 @@ uint64_t saved_state() {  // which registers the system saves when it changes ta
   return uint64_t(high) << 32 | low;
 }
 
+bool is_amd() {
+  uint32_t a, b, c, d;
+  return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
+}
+
 CpuFeatures ask() {
   CpuFeatures found;
+  found.amd = is_amd();
   uint32_t a, b, c, d;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return found;
   const bool fma = c >> 12 & 1, movbe = c >> 22 & 1, xsave = c >> 27 & 1, avx = c >> 28 & 1, f16c = c >> 29 & 1;

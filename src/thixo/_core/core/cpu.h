@@ -9,6 +9,7 @@ struct CpuFeatures {
   bool x86_64_v4 = false;     // and AVX-512 F, BW, CD, DQ, VL
   bool avx512_bf16 = false;   // products of bfloat16 pairs
   bool amx_bf16 = false;      // tiles; the system must grant their use, see grant_tiles
+  bool amd = false;
 };
 const CpuFeatures& cpu_features();
 

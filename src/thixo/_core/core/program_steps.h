@@ -83,7 +83,7 @@ struct RowsStep final : Step {
   void run() override;
   RowKernel kernel;
   std::unique_ptr<RowNest> nest;  // null: there is nothing to compute
-  RowLoop loop = nullptr;
+  RowLoop loop;
   RowSplit split;
   void add_needs(Needs& needs) const override;
   void settle();  // `loop` or `split` are known

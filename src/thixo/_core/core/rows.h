@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "array.h"
+#include "cpu.h"
 
 namespace thixo {
 
@@ -14,9 +15,19 @@ enum class RowView : uint8_t { Full, Row, Column, One };
 // Lanes along the row, or across rows. See codegen/llvm/rows.py and rows_across.py for what each expects of strides.
 enum class RowLayout : uint8_t { Along, Across };
 
-// Strides in bytes, three for each operand: from row to row, from segment to segment, from place to place.
-using RowLoop = void (*)(char* const* pointers, const int64_t* strides, int64_t rows, int64_t segments,
-                         int64_t columns, char* scratch);
+// A generated function. Strides in bytes, three for each operand: from row to row, from segment to segment, from place
+// to place.
+struct RowLoop {
+  void (*address)(char* const* pointers, const int64_t* strides, int64_t rows, int64_t segments, int64_t columns,
+                  char* scratch, int64_t fetches) = nullptr;
+
+  explicit operator bool() const { return address; }
+  void operator()(char* const* pointers, const int64_t* strides, int64_t rows, int64_t segments, int64_t columns,
+                  char* scratch) const {
+    // AMD's processors foresee what comes next, and what asks for it besides gets in their way: sums took 1.3 times as long.
+    address(pointers, strides, rows, segments, columns, scratch, cpu_features().amd ? 0 : -1);
+  }
+};
 
 struct RowKernel {
   int count = 0;  // of operands
@@ -58,7 +69,7 @@ bool plan_rows(RowNest& nest, const RowKernel& kernel, const RowOperand* operand
 // Few long rows are cut into blocks, where a kernel allows it: `partial` reduces each, `combine` (lanes along the row)
 // joins them. It takes the blocks' parts, the operands `passed`, the length of the whole row, the results.
 struct RowSplit {
-  RowLoop partial = nullptr, combine = nullptr;
+  RowLoop partial, combine;
   int parts = 0, passed_count = 0;
   int part_item[kMaxRowOperands];
   int passed[kMaxRowOperands];

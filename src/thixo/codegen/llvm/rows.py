@@ -1,11 +1,13 @@
 """Row kernels with lanes along the row.
 
-    void kernel(char** pointers, const int64_t* strides, int64_t rows, int64_t segments, int64_t columns, char* scratch)
+    void kernel(char** pointers, const int64_t* strides, int64_t rows, int64_t segments, int64_t columns, char* scratch,
+                int64_t fetches)
 
 A row is `segments` stretches of `columns` places. An operand has three strides in bytes: from row to row, from
 segment to segment, from place to place. Here the last is the element's size, or 0 for what is read; other
 operands (`row`, `one`) may have any. What is stored in a `column` operand is added to what is there: the caller makes
-it zero first. `scratch` has room for the lines that `slots_of` counts.
+it zero first. `scratch` has room for the lines that `slots_of` counts. `fetches` is -1 where the kernel asks for memory ahead
+of time, and 0 where the processor had better foresee that alone.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ NEAR = 2048  # bytes between what is computed and what is fetched ahead, at leas
 SHORT = 4096  # bytes of a row that the nearest cache holds beside the next one, for each operand
 PAD = 64  # places that a kept line has more than the row
 PARAMETERS = [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "rows"), ("i64", "segments"),
-              ("i64", "columns"), ("ptr noalias", "scratch")]  # fmt: skip
+              ("i64", "columns"), ("ptr noalias", "scratch"), ("i64", "fetches")]  # fmt: skip
 
 
 def lanes_of(plan: Stages, target: Target) -> int:
@@ -55,6 +57,11 @@ def position_offset(f: Function, position: str, total: str, strides: list[str]) 
         column = f.sub(inside, f.mul(segment, "%columns"))
         f.store("i64", f.add(f.mul(segment, strides[1]), f.mul(column, strides[2])), offset)
     return f.load("i64", offset)
+
+
+def if_fetched(f: Function, distance: str | int) -> str:
+    """A distance; where nothing is fetched ahead it is none, and to ask for the place itself costs little."""
+    return f.op(f"and i64 {distance}, %fetches")
 
 
 def along(kernel: Kernel, name: str, target: Target) -> str:
@@ -172,7 +179,8 @@ class Along:
         count = f.add(f.div(NEAR, f.intrinsic("umax", "i64", row, "1")), 1)
         short = f.compare("sle", row, SHORT)
         within = f.choose(short, "i64", f.mul(strides[0], count), NEAR)
-        return f.choose(f.compare("sgt", "%segments", 1), "i64", strides[1], within)
+        found = f.choose(f.compare("sgt", "%segments", 1), "i64", strides[1], within)
+        return if_fetched(f, found)
 
     # ---- one value for each row
 

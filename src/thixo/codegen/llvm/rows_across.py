@@ -12,7 +12,7 @@ from thixo.codegen.instructions import Instruction
 from thixo.codegen.kernel import Kernel, Operand
 from thixo.codegen.llvm.emit import Function, module
 from thixo.codegen.llvm.lanes import MEMORY, REGISTER, Lanes
-from thixo.codegen.llvm.rows import PAD, PARAMETERS, lanes_of, position_offset, prepare
+from thixo.codegen.llvm.rows import PAD, PARAMETERS, if_fetched, lanes_of, position_offset, prepare
 from thixo.codegen.llvm.rows_reduce import Accumulator, Tree, exact_factors
 from thixo.codegen.llvm.rows_side import SideBySide, blocks_of, few_enough
 from thixo.codegen.llvm.rows_stages import Stages, Walk
@@ -307,7 +307,7 @@ class Block:
     def fetch_ahead(self, operand: Operand, base: str, stride: str, i: str) -> None:
         """Places lie far apart here, where no hardware sees a pattern. After the last come the next rows' first."""
         f = self.f
-        place = f.add(i, AHEAD)
+        place = f.add(i, if_fetched(f, AHEAD))
         over = f.compare("sge", place, "%columns")
         wrapped = f.min(
             f.intrinsic("smax", "i64", f.sub(place, "%columns"), "0"), f.sub("%columns", 1)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from thixo.codegen.kernel import Operand
 from thixo.codegen.llvm.lanes import Lanes
+from thixo.codegen.llvm.rows import if_fetched
 from thixo.codegen.llvm.rows_across import Block, Places
 
 PLACES = 4  # at a time
@@ -24,7 +25,8 @@ class FewRows(Block):
         self.steps = {
             k: [f.mul(self.strides[k][2], n) for n in range(PLACES + 1)] for k in self.moving
         }
-        self.ahead = {k: f.mul(self.strides[k][2], AHEAD) for k in self.moving}
+        ahead = if_fetched(f, AHEAD)
+        self.ahead = {k: f.mul(self.strides[k][2], ahead) for k in self.moving}
         self.at = {k: f.variable("ptr", align=8) for k in self.moving}
 
     def write(self, row: str) -> None:
