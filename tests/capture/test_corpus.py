@@ -18,7 +18,7 @@ every_case = pytest.mark.parametrize("case", CASES.values(), ids=repr)
 
 def test_the_corpus_never_loses_a_function():
     by_theme = Counter(case.theme for case in CASES.values())
-    assert len(CASES) >= 388  # more may come; none goes
+    assert len(CASES) >= 397  # more may come; none goes
     assert set(by_theme) == set(THEMES)
     assert min(by_theme.values()) >= 10
     assert all(len(case.sets) >= 2 for case in CASES.values())
@@ -27,7 +27,7 @@ def test_the_corpus_never_loses_a_function():
 
 def test_every_construct_is_in_several_functions():
     uses = Counter(name for case in CASES.values() for name in constructs(case))
-    assert {name: uses[name] for name in CONSTRUCTS if uses[name] < 2} == {}
+    assert {name: uses[name] for name in CONSTRUCTS if uses[name] < 3} == {}
 
 
 class Steps:

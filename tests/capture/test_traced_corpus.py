@@ -7,7 +7,7 @@ import pytest
 
 import thixo as tx
 from tests.capture.corpus import CASES, perform
-from tests.capture.corpus.registry import parts
+from tests.capture.corpus.registry import parts, tensors
 
 # A trace knows no keywords, and does not promise to see globals change.
 TRACED = [case for case in CASES.values() if not case.changes and not case.arguments(0).kwargs]
@@ -39,6 +39,25 @@ def test_a_trace_is_the_function_or_is_refused(case):
             continue
         expected = perform(case, index)
         compare(list(leaves(run.result)), list(leaves(expected.result)))
+        if case.grad and not case.mutates:
+            compare(gradients(case, run), gradients(case, expected))
+
+
+def gradients(case, run) -> list:
+    """Of the weighted sum of all results, with respect to the arguments that the case names."""
+    outputs = [y for y in tensors(run.result) if y.requires_grad]
+    inputs = [
+        x
+        for where in case.grad
+        if isinstance(where, int)
+        for x in tensors(run.arguments.args[where])
+        if x.requires_grad
+    ]
+    if not outputs:
+        return []
+    rng = np.random.default_rng(0)
+    weights = [tx.tensor(rng.normal(size=tuple(y.shape))).to(y.dtype) for y in outputs]
+    return list(tx.autograd.grad(outputs, inputs, weights, allow_unused=True))
 
 
 def leaves(value):
@@ -55,6 +74,8 @@ def compare(found: list, expected: list) -> None:
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         if isinstance(other, tx.Tensor):
+            if one is None:  # an argument that was not used has no gradient, or one of zeros
+                one = tx.zeros_like(other)
             assert one.dtype == other.dtype
             np.testing.assert_allclose(
                 one.detach().numpy(), other.detach().numpy(), rtol=1e-6, atol=1e-9

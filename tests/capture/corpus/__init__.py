@@ -10,7 +10,8 @@ from tests.capture.corpus.registry import CASES, Call, Case, Run, call, perform,
 
 THEMES = tuple(
     "branches loops containers functions state conditions iterations matrices sequences "
-    "simulations networks recurrent training statements effects classes tables choices writes scopes layers updates solvers searches arithmetic pictures".split()
+    "simulations networks recurrent training statements effects "
+    "classes objects tables choices writes scopes layers updates solvers searches arithmetic pictures".split()
 )
 
 for _theme in THEMES:

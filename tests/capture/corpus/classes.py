@@ -1,6 +1,6 @@
-"""Classes of the user's own: operators, properties, class methods, calls, indexing, iteration, inheritance."""
+"""Classes of the user's own: operators, properties, class methods, calls, indexing, inheritance."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import thixo as tx
@@ -291,129 +291,112 @@ def area_by_inheritance(sizes):
     return shape.area(), shape.describe()
 
 
-class Window:
-    """Iterates over neighbours; made anew for every loop."""
+class Quaternion(NamedTuple):
+    w: tx.Tensor
+    v: tx.Tensor
 
-    def __init__(self, x, size):
-        self.x, self.size = x, size
+    @classmethod
+    def turn(cls, axis, angle):
+        return cls((angle / 2).cos(), axis / axis.norm() * (angle / 2).sin())
 
-    def __iter__(self):
-        self.at = 0
-        return self
+    def __mul__(self, other):
+        w = self.w * other.w - self.v @ other.v
+        v = self.w * other.v + other.w * self.v + tx.linalg.cross(self.v, other.v)
+        return Quaternion(w, v)
 
-    def __next__(self):
-        if self.at + self.size > len(self.x):
-            raise StopIteration
-        self.at += 1
-        return self.x[self.at - 1 : self.at - 1 + self.size]
+    def __invert__(self):
+        return self._replace(v=-self.v)
 
 
-@case(lambda d: (d.normal(6), 2), lambda d: (d.normal(6), 4), lambda d: (d.normal(9), 2), grad=(0,))
-def iterator_of_windows(x, size):
-    windows = Window(x, size)
-    widest = max((w.max() - w.min() for w in windows), default=None)
-    smooth = [w.mean() for w in windows]
-    return widest, tx.stack(smooth)
+@case(
+    lambda d: (d.normal(3), t(0.7), 1),
+    lambda d: (d.normal(3), t(-0.7), 1),
+    lambda d: (d.normal(3), t(0.7), 4),
+    grad=(0, 1),
+    check=lambda r, p, angle, n: abs(float(r.norm() - p.norm())) < 1e-9,
+)
+def rotate(point, angle, times):
+    axis = t([1.0, 2.0, -1.0])
+    q = Quaternion.turn(axis, angle) if angle >= 0 else ~Quaternion.turn(axis, -angle)
+    p = Quaternion(point.new_zeros(()), point)
+    for _ in range(times):
+        p = q * p * ~q
+    return p.v
 
 
 @dataclass
-class Schedule:
-    peak: float
-    warm: int
-    total: int
+class Budget:
+    total: tx.Tensor
+    shares: dict
+    spent: tx.Tensor = field(init=False)
 
-    def __call__(self, step):
-        if step < self.warm:
-            return self.peak * (step + 1) / self.warm
-        if step >= self.total:
-            return 0.0
-        return self.peak * (self.total - step) / (self.total - self.warm)
-
-
-@case(
-    lambda d: (d.normal(3), Schedule(0.5, 2, 6), 4),
-    lambda d: (d.normal(3), Schedule(0.5, 2, 6), 8),
-    lambda d: (d.normal(3), Schedule(0.1, 5, 6), 3),
-    grad=(0,),
-)
-def descent_with_a_schedule(w, schedule, steps):
-    longer = replace(schedule, total=schedule.total + 1)
-    for step in range(steps):
-        rate = longer(step)
-        if not rate:
-            break
-        w = w - rate * (w - 1) * w.cos()
-    return w
-
-
-class Ledger:
-    """Values by name, with a total that is made when it is asked for."""
-
-    def __init__(self):
-        self._entries = {}
-        self._total = None
-
-    def __setitem__(self, name, value):
-        self._entries[name] = value
-        self._total = None
-
-    def __getitem__(self, name):
-        return self._entries[name]
-
-    def __contains__(self, name):
-        return name in self._entries
+    def __post_init__(self):
+        self.spent = tx.zeros_like(self.total)
 
     @property
-    def total(self):
-        if self._total is None:
-            self._total = sum(self._entries.values())
-        return self._total
+    def left(self):
+        return self.total - self.spent
+
+    def spend(self, name):
+        amount = self.total * self.shares[name]
+        if amount > self.left:
+            amount = self.left
+        self.spent = self.spent + amount
+        return amount
 
 
 @case(
-    lambda d: (d.normal(3), ["a", "b", "a"]),
-    lambda d: (d.normal(3), ["a", "b", "c"]),
-    lambda d: (d.normal(4), ["a", "a", "a", "a"]),
+    lambda d: (t(10.0), {"rent": 0.5, "food": 0.2}),
+    lambda d: (t(10.0), {"rent": 0.8, "food": 0.7}),
+    lambda d: (t(10.0), {"a": 0.1, "b": 0.1, "c": 0.1}),
     grad=(0,),
 )
-def totals_made_when_asked_for(values, names):
-    ledger = Ledger()
-    seen = []
-    for name, value in zip(names, values):
-        ledger[name] = ledger[name] + value if name in ledger else value
-        seen.append(ledger.total * ledger.total)
-    return tx.stack(seen)
+def spend_in_order(total, shares):
+    budget = Budget(total, shares)
+    amounts = {}
+    for name in shares:
+        amounts[name] = budget.spend(name) ** 2
+    return amounts, budget.left
 
 
-class Complex:
-    """Pairs of reals that behave as complex numbers."""
+class Sparse:
+    """A matrix of few entries, by place."""
 
-    def __init__(self, re, im=0.0):
-        self.re, self.im = re, im
+    def __init__(self, rows, columns):
+        self.shape = rows, columns
+        self.entries = {}
 
-    def __add__(self, o):
-        return Complex(self.re + o.re, self.im + o.im)
+    def __setitem__(self, place, value):
+        if value == 0:
+            self.entries.pop(place, None)
+        else:
+            self.entries[place] = value
 
-    def __mul__(self, o):
-        return Complex(self.re * o.re - self.im * o.im, self.re * o.im + self.im * o.re)
+    def __getitem__(self, place):
+        return self.entries.get(place, 0.0)
 
-    def __abs__(self):
-        return (self.re * self.re + self.im * self.im) ** 0.5
+    def __matmul__(self, vector):
+        out = [vector.new_zeros(()) for _ in range(self.shape[0])]
+        for (i, j), value in self.entries.items():
+            out[i] = out[i] + value * vector[j]
+        return tx.stack(out)
 
-    def __eq__(self, o):
-        return bool(self.re == o.re and self.im == o.im)
+    @staticmethod
+    def eye(n):
+        made = Sparse(n, n)
+        for i in range(n):
+            made[i, i] = 1.0
+        return made
 
 
 @case(
-    lambda d: (t(0.3), t(0.4), 5),
-    lambda d: (t(1.3), t(0.4), 5),
-    lambda d: (t(0.3), t(0.4), 20),
-    grad=(0, 1),
+    lambda d: (d.normal(3), [(0, 1), (2, 0)], d.normal(2)),
+    lambda d: (d.normal(3), [(0, 1), (0, 1)], d.normal(2)),
+    lambda d: (d.normal(4), [(1, 1), (3, 2)], t([-1.0, 2.0])),
+    grad=(0,),
 )
-def orbit_of_a_complex_number(re, im, limit):
-    c = z = Complex(re, im)
-    for step in range(limit):
-        z = z * z + c
-        if abs(z) > 2 or z == c:
-            return z.re, z.im, step
-    return z.re, z.im, limit
+def sparse_product(x, places, values):
+    m = Sparse.eye(len(x))
+    for (i, j), value in zip(places, values):
+        m[i, j] = m[i, j] + value if i != j else value + 1
+    return m @ x
