@@ -164,3 +164,14 @@ def _many_times(x):
     for _ in range(12):
         x = deep(x * 1.5)
     return x
+
+
+def test_numbers_that_parameters_share_are_recorded_once():
+    model = nn.Sequential(*[Layer(6) for _ in range(3)])
+    with Graph() as g:
+        x = placeholder((5, 6), tx.float32, "x")
+        before = len(g.program.nodes)
+        tx.optim.AdamW(model.parameters(), 0.01).minimize(model(x).square().mean())
+    made = g.program.nodes[before:]
+    numbers = [n for n in made if n.op.full_name == "pow" and not n.outputs[0].type.shape]
+    assert 0 < len(numbers) <= 3  # two rates and a root, however many parameters there are

@@ -1,5 +1,6 @@
 """Schedules: orders are valid, memory that is in use is not written, peaks are what they are said to be."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -320,3 +321,11 @@ def test_a_plan_needs_sizes_that_can_be():
     one = schedule(graph_of("graph f(x: f32[n]) {\n  y: f32[n] = exp(x)\n  return y\n}"))
     with pytest.raises(ArgumentError, match="0 or more; n is -3"):
         one.bind({"n": -3})
+
+
+def test_garbage_is_collected_again_after_a_large_graph():
+    enabled, frozen = gc.isenabled(), gc.get_freeze_count()
+    for _ in range(9):
+        schedule(random_graph(1, 400)).bind(SIZES)
+        assert gc.isenabled() == enabled
+        assert gc.get_freeze_count() == frozen

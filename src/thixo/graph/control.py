@@ -285,8 +285,14 @@ def room(needed: int) -> Iterator[None]:
 
 
 def _direct(graph: Graph) -> Iterator[Graph]:
+    """The graphs in a graph's nodes, each once."""
+    found: dict[int, Graph] = {}
     for node in graph.nodes:
-        yield from graphs_in(node)
+        if node.op is CALL and node.args:
+            found[id(node.args[0])] = node.args[0]
+        elif getattr(node.op, "kind", "") == "control":
+            found.update((id(g), g) for g in graphs_in(node))
+    return iter(found.values())
 
 
 def draws(graph: Graph, known: dict[int, bool]) -> bool:

@@ -38,6 +38,8 @@ def bind_sizes(graph: Graph, types: Sequence[Type], what: str) -> dict[str, Size
     sizes: dict[str, Size] = {}
     for value, given in zip(graph.inputs, types, strict=True):
         wanted = value.type
+        if wanted is given and _is_fixed(wanted):
+            continue
         if (
             wanted.dtype is not given.dtype
             or wanted.ndim != given.ndim
@@ -57,6 +59,8 @@ def bind_sizes(graph: Graph, types: Sequence[Type], what: str) -> dict[str, Size
                     )
                 sizes[name] = actual
     for value, given in zip(graph.inputs, types, strict=True):
+        if value.type is given and _is_fixed(given):
+            continue
         for size, actual in zip(value.type.shape, given.shape, strict=True):
             expected = size.substitute(sizes) if isinstance(size, Dim) else size
             if not equal(expected, actual):
@@ -66,7 +70,13 @@ def bind_sizes(graph: Graph, types: Sequence[Type], what: str) -> dict[str, Size
     return sizes
 
 
+def _is_fixed(type: Type) -> bool:
+    return Dim not in [size.__class__ for size in type.shape]
+
+
 def _substituted(type: Type, sizes: dict[str, Size]) -> Type:
+    if _is_fixed(type):
+        return type
     shape = []
     for size in type.shape:
         if isinstance(size, Dim):

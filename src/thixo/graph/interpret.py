@@ -7,6 +7,7 @@ table on NumPy arrays, in float64, rounded to each node's dtype: slow, and the j
 
 from collections.abc import Sequence
 from copy import copy
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,12 @@ class Interpreter:
         self.backend = BACKENDS[backend]() if isinstance(backend, str) else backend
         self.sizes: dict[str, int] = {}
         self._inside: dict[int, Interpreter] = {}  # of the graphs in arguments of nodes
-        self._last_use = _last_uses(graph)
         self._guards_at = _places_of_guards(graph)
         self._room = room_needed(graph)
+
+    @cached_property
+    def _last_use(self) -> dict[int, list[Value]]:
+        return _last_uses(self.graph)
 
     def run(self, *inputs: Any) -> list[Any]:
         """The graph's outputs for these inputs."""
@@ -122,7 +126,7 @@ class Interpreter:
             one.graph = graph
             one._inside = {}
             one._room = 0  # there is enough already
-            one._last_use = _last_uses(graph)
+            one.__dict__.pop("_last_use", None)
             one._guards_at = _places_of_guards(graph)
             self._inside[id(graph)] = one
         return one.run(*inputs)
@@ -139,8 +143,17 @@ class Interpreter:
         return map_values(a, values.__getitem__)
 
     def _bind_inputs(self, values: dict[Value, Any]) -> None:
+        left = []
         for value in self.graph.inputs:
-            found = type_of(values[value])
+            given, shape = values[value], value.type.shape
+            if (
+                Dim not in map(type, shape)
+                and given.dtype is value.type.dtype
+                and tuple(given.shape) == shape
+            ):
+                continue
+            found = type_of(given)
+            left.append((value, found))
             if found.dtype is not value.type.dtype or found.ndim != value.type.ndim:
                 raise ShapeError(
                     f"graph {self.graph.name}: input {value.name} must be {value.type}, is {found}"
@@ -149,8 +162,8 @@ class Interpreter:
                 name = symbol_name(size)
                 if name is not None and name not in self.sizes:
                     self._bind_symbol(size, name, actual, f"input {value.name}")
-        for value in self.graph.inputs:
-            self._compare(value, type_of(values[value]), f"input {value.name}")
+        for value, found in left:
+            self._compare(value, found, f"input {value.name}")
 
     def _bind_symbol(self, size: Any, name: str, actual: Any, what: str) -> None:
         low, high = size.bounds
@@ -248,6 +261,8 @@ def _last_uses(graph: Graph) -> dict[int, list[Value]]:
 
 def _places_of_guards(graph: Graph) -> dict[int, list[Guard]]:
     """Where each guard's sizes are all known: -1 before the first node, else after that node."""
+    if not graph.guards:
+        return {}
     place: dict[str, int] = {}
     for position, node in enumerate(graph.nodes):
         for value in node.outputs:

@@ -48,6 +48,8 @@ class Type:
         return len(self.shape)
 
     def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
         if not isinstance(other, Type):
             return NotImplemented
         return (
@@ -356,21 +358,37 @@ class Graph:
 
 def values_in(args: Iterable[Any]) -> Iterator[Value]:
     """The values in arguments, also those inside of lists, tuples and slices."""
+    found: list[Value] = []
+    _collect_values(args, found)
+    return iter(found)
+
+
+# Classes of arguments that hold no values; looking at these takes less than asking what else they are.
+PLAIN = frozenset((int, float, bool, str, type(None)))
+
+
+def _collect_values(args: Iterable[Any], found: list[Value]) -> None:
     for a in args:
-        if isinstance(a, Value):
-            yield a
-        elif isinstance(a, list | tuple):
-            yield from values_in(a)
-        elif isinstance(a, slice):
-            yield from values_in((a.start, a.stop, a.step))
+        kind = a.__class__
+        if kind is Value:
+            found.append(a)
+        elif kind in PLAIN:
+            continue
+        elif kind is list or kind is tuple or isinstance(a, list | tuple):
+            _collect_values(a, found)
+        elif kind is slice:
+            _collect_values((a.start, a.stop, a.step), found)
 
 
 def map_values(args: Any, function: Callable[[Any], Any]) -> Any:
     """The same arguments with each value replaced."""
-    if isinstance(args, Value):
+    kind = args.__class__
+    if kind is Value:
         return function(args)
-    if isinstance(args, tuple):
-        return tuple(map_values(a, function) for a in args)
+    if kind in PLAIN:
+        return args
+    if kind is tuple or isinstance(args, tuple):
+        return tuple([map_values(a, function) for a in args])
     if isinstance(args, list):
         return [map_values(a, function) for a in args]
     if isinstance(args, slice):

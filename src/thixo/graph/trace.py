@@ -88,6 +88,9 @@ class Trace:
         self._detached: dict[Value, Value] = {}
         self._guards: Any = None
         self._last: list[Any] = []
+        self.numbers: dict[Any, Node] | None = (
+            None  # while there: what was computed of single numbers, once each
+        )
 
     # ---- being active
 
@@ -199,9 +202,15 @@ class Trace:
         bound = tuple(
             self._argument(p.kind, a, graded) for p, a in zip(op.sig.params, args, strict=True)
         )
-        types = self._with_own_sizes(bound, result_types(op, bound))
-        node = self.graph.add(op, bound, types, source=self.source or user_line())
-        self._own.update(node.outputs)
+        numbers = self.numbers
+        key = None if numbers is None else _number_key(op, bound)
+        node = None if numbers is None else numbers.get(key)
+        if node is None:
+            types = self._with_own_sizes(bound, result_types(op, bound))
+            node = self.graph.add(op, bound, types, source=self.source or user_line())
+            self._own.update(node.outputs)
+            if numbers is not None and key is not None:
+                numbers[key] = node
         if not graded and self.cuts:
             self._ungraded.update(v for v in node.outputs if _has_gradient(v.type.dtype))
         results = self.aliases.results(op, args, node)
@@ -268,6 +277,23 @@ class Trace:
         return make_symbolic(value)
 
 
+def _number_key(op: Any, args: Sequence[Any]) -> Any:
+    """Equal for nodes that compute the same from the same single numbers; None for all other nodes."""
+    if op.random or (op.kind != "pointwise" and op.full_name != "cast"):
+        return None
+    parts = [op]
+    for a in args:
+        if isinstance(a, Value) and not a.type.shape:
+            parts.append(id(a))
+        elif a.__class__ in (int, bool, str, DType) or a is None:
+            parts += (a.__class__, a)
+        elif a.__class__ is float:
+            parts.append(a.hex())
+        else:
+            return None
+    return tuple(parts)
+
+
 def make_symbolic(value: Value, strides: Sequence[int] | None = None) -> Any:
     """A tensor without data that denotes a graph value."""
     hints = [size_hint(s) for s in value.type.shape]
@@ -316,9 +342,10 @@ def remove_dead(graph: Graph) -> None:
 
 def _finders(graph: Graph) -> dict[str, Node]:
     """The node that binds each size which the data decide."""
-    known = {n for v in graph.inputs for s in v.type.shape for n in symbols_in(s)}
+    types = {id(v.type): v.type for v in graph.inputs}
+    known = {n for t in types.values() for s in t.shape for n in symbols_in(s)}
     found: dict[str, Node] = {}
-    seen: set[int] = set()
+    seen = set(types)
     for node in graph.nodes:
         for value in node.outputs:
             if id(value.type) in seen:

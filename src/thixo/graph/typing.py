@@ -108,6 +108,8 @@ def infer_types(op: Any, args: Sequence[Any]) -> list[Spec]:
 
 def result_types(op: Any, args: Sequence[Any]) -> list[Type]:
     """As `infer_types`, with the device the arguments are on."""
+    if op.kind == "control":
+        return list(op.infer(*args))
     inputs = list(values_in(args))
     device = inputs[0].type.device if inputs else cpu
     found = []

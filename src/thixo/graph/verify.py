@@ -91,22 +91,23 @@ class _Verifier:
         self.defined.add(value)
 
     def _bind_inputs(self) -> None:
-        for value in self.graph.inputs:
-            for size in value.type.shape:
+        for type in {id(v.type): v.type for v in self.graph.inputs}.values():
+            for size in type.shape:
                 name = symbol_name(size)
                 if name is not None:
                     self.bound.add(name)
         for value in self.graph.inputs:
-            self._check_sizes(value.type, f"input {value}", None)
+            self._check_sizes(value, None)
         for value in self.graph.constants:
             if any(isinstance(s, Dim) for s in value.type.shape):
                 self._fail(f"constant {value} has a symbolic size")
 
-    def _check_sizes(self, type: Type, what: str, node: Node | None) -> None:
-        for size in type.shape:
+    def _check_sizes(self, value: Value, node: Node | None) -> None:
+        for size in value.type.shape:
             if isinstance(size, Dim):
                 for name in size.symbols:
                     if name not in self.bound:
+                        what = f"input {value}" if node is None else value.name
                         self._fail(f"{what}: nothing says how large {name} is", node)
 
     # ---- nodes
@@ -158,10 +159,10 @@ class _Verifier:
             self._fail(f"{p.name} must be a value, is {a!r}", node)
         if p.kind == "operand" and not isinstance(a, Value | bool | int | float | complex | Dim):
             self._fail(f"{p.name} must be a value or a number, is {a!r}", node)
-        if p.kind == "tensors" and not (
-            isinstance(a, list) and all(isinstance(v, Value) for v in a)
-        ):
-            self._fail(f"{p.name} must be a list of values, is {a!r}", node)
+        if p.kind == "tensors":
+            if not (isinstance(a, list) and all(isinstance(v, Value) for v in a)):
+                self._fail(f"{p.name} must be a list of values, is {a!r}", node)
+            return
         if p.kind in ("graph", "graphs"):
             graphs = a if p.kind == "graphs" else (a,)
             if not isinstance(graphs, tuple | list) or not all(
@@ -197,11 +198,13 @@ class _Verifier:
                 type = Type(type.dtype, shape, type.device)
             if value.type != type:
                 self._fail(f"{value.name} is {value.type}, its rule gives {type}", node)
-            self._check_sizes(value.type, value.name, node)
+            self._check_sizes(value, node)
         return tuple(map(str, assumed)), tuple(n for s in made.values() for n in symbols_in(s))
 
     def _match_new_sizes(self, node: Node, inferred: list[Type]) -> dict[str, Size]:
         """Sizes that the data decide: what the rule calls them now -> what the graph calls them."""
+        if all(v.type is type for v, type in zip(node.outputs, inferred, strict=True)):
+            return {}
         known = {n for v in values_in(node.args) for s in v.type.shape for n in symbols_in(s)}
         known.update(n for s in sizes_in(node.args) for n in s.symbols)
         made: dict[str, Size] = {}

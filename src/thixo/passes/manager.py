@@ -232,7 +232,7 @@ def _run(one: Pass, graph: Graph, show: bool) -> Report:
 
 def _signature(graph: Graph) -> Any:
     return (
-        [str(v.type) for v in graph.inputs],
-        [str(v.type) for v in graph.outputs],
-        [(k.name, str(v.type)) for k, v in graph.mutations.items()],
+        [v.type for v in graph.inputs],
+        [v.type for v in graph.outputs],
+        [(k.name, v.type) for k, v in graph.mutations.items()],
     )

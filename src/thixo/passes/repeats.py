@@ -14,13 +14,13 @@ written so and it cannot fail. Others are put in place again after all other pas
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from thixo.graph.control import CALL
-from thixo.graph.ir import Graph, Node, Value, map_values, values_in
+from thixo.graph.ir import PLAIN, Graph, Node, Type, Value, map_values, values_in
 from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.graph.text import node_text
 from thixo.passes.clean import inlined, share_common
@@ -116,11 +116,32 @@ class _Outline:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.nodes = graph.nodes
-        self.maker = {v: i for i, n in enumerate(self.nodes) for v in n.outputs}
+        self.maker: dict[Value, int] = {}
         self.results = set(graph.results())
+        types = _Types()
+        types.share(graph.inputs)
+        types.share(graph.constants)
+        self.reads: list[list[Value]] = []
+        self.colours: list[int] = []  # a number for all about a node but which values it reads
         numbers: dict[Any, int] = {}
-        types: dict[Value, Any] = {}
-        self.colours = [numbers.setdefault(_colour(n, types), len(numbers)) for n in self.nodes]
+        for i, node in enumerate(self.nodes):
+            read: list[Value] = []
+            parts = [node.op, node.source]
+            for a in node.args:
+                kind = a.__class__
+                if kind is Value:
+                    read.append(a)
+                    parts.append(id(a.type))  # which all of its kind share
+                elif kind in PLAIN:
+                    parts += (kind, a if kind is not float else a.hex())
+                else:
+                    read += values_in((a,))
+                    parts.append(_key(a))
+            self.reads.append(read)
+            self.colours.append(numbers.setdefault(tuple(parts), len(numbers)))
+            types.share(node.outputs)
+            for value in node.outputs:
+                self.maker[value] = i
 
     def run(self) -> Graph:
         runs = self._runs()
@@ -189,7 +210,7 @@ class _Outline:
         begin, end, distance = run
         crossing = [0] * (3 * distance + 1)
         for i in range(begin, min(end, begin + 3 * distance)):
-            for v in dict.fromkeys(values_in(self.nodes[i].args)):
+            for v in dict.fromkeys(self.reads[i]):
                 m = self.maker.get(v, -1)
                 if m >= begin:
                     crossing[m - begin + 1] += 1
@@ -220,11 +241,13 @@ class _Outline:
     def _block(self, begin: int, end: int) -> _Block:
         number = self.inside[begin]
         views: dict[int, None] = {}
-        for node in self.nodes[begin:end]:
-            for v in values_in(node.args):
-                m = self.maker.get(v, -1)
+        maker, reads, colours = self.maker, self.reads, self.colours
+        for i in range(begin, end):
+            for v in reads[i]:
+                m = maker.get(v, -1)
                 if m >= 0 and not begin <= m < end:
-                    views.update(dict.fromkeys(self._seen_from(m, number)))
+                    for seen in self._seen_from(m, number):
+                        views[seen] = None
         places = [*views, *range(begin, end)]
         nodes = [self.nodes[i] for i in places]
         at: dict[Value, int] = {}  # results count up, inputs down
@@ -232,8 +255,8 @@ class _Outline:
         form = [len(views)]
         made = 0
         for i, node in zip(places, nodes, strict=True):
-            form.append(self.colours[i])
-            for v in values_in(node.args):
+            form.append(colours[i])
+            for v in reads[i]:
                 known = at.get(v)
                 if known is None:
                     inputs.append(v)
@@ -249,9 +272,9 @@ class _Outline:
         read = set(self.results)
         for number in chosen:
             read.update(blocks[number].inputs)
-        for i, node in enumerate(self.nodes):
+        for i, values in enumerate(self.reads):
             if self.inside[i] not in chosen:
-                read.update(values_in(node.args))
+                read.update(values)
         return read
 
     def _calls(
@@ -334,28 +357,38 @@ def _same_number(a: Any, b: Any) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-def _colour(node: Node, types: dict[Value, Any]) -> Any:
-    """All about a node but which values it reads."""
-    return node.op.full_name, node.source, tuple([_key(a, types) for a in node.args])
+class _Types:
+    """Equal types become one object, so that they are compared faster, here and by all that follows."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, Type] = {}  # by identity
+        self.equal: dict[Any, Type] = {}
+
+    def share(self, values: Iterable[Value]) -> None:
+        """Give values the object that stands for their type."""
+        for value in values:
+            type = value.type
+            found = self.known.get(id(type))
+            if found is None:
+                shape = tuple([str(s) if isinstance(s, Dim) else s for s in type.shape])
+                found = self.equal.setdefault((type.dtype.code, shape, str(type.device)), type)
+                self.known[id(type)] = found
+                self.known[id(found)] = found
+            value.type = found
 
 
-def _key(a: Any, types: dict[Value, Any]) -> Any:
+def _key(a: Any) -> Any:
     kind = a.__class__
     if kind is Value:
-        found = types.get(a)
-        if found is None:
-            t = a.type
-            shape = tuple([str(s) if isinstance(s, Dim) else s for s in t.shape])
-            found = types[a] = (t.dtype.code, shape, str(t.device))
-        return found
+        return id(a.type)
     if kind is int or kind is bool or a is None:
         return kind, a
     if kind is tuple or kind is list:
-        return kind, tuple([_key(e, types) for e in a])
+        return kind, tuple([_key(e) for e in a])
     if kind is float:
         return a.hex()
     if kind is Graph:
         return id(a)
     if kind is slice:
-        return kind, _key((a.start, a.stop, a.step), types)
+        return kind, _key((a.start, a.stop, a.step))
     return kind, str(a)

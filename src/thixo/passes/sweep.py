@@ -60,7 +60,9 @@ def key_of(node: Node) -> Any:
 
 
 def _key(a: Any) -> Any:
-    if isinstance(a, Value | Graph):
+    if a.__class__ is Value:
+        return id(a)
+    if isinstance(a, Graph):
         return "id", id(a)
     if isinstance(a, tuple | list):
         return type(a).__name__, tuple(map(_key, a))

@@ -35,6 +35,9 @@ class Executor:
         """The outputs, then the new values of what the graph changes, as new tensors without history."""
         raise NotImplementedError(f"{type(self).__name__} has no call")
 
+    def prepare(self, inputs: Sequence[Any]) -> None:
+        """Compile what a call with inputs like these needs, where there is something to compile."""
+
     def inner(self, values: Sequence[Value | str], inputs: Sequence[Any]) -> list[Any]:
         """What a call gives, then these values from inside of the graph (or those of these names).
 

@@ -35,6 +35,7 @@ from thixo.passes import optimize
 from thixo.passes.manager import PASSES
 from thixo.passes.repeats import outlined
 from thixo.runtime import cache
+from thixo.schedule.plan import without_collecting
 
 FORMAT = "thixo program 1"
 MOST = 256 * 2**20  # bytes of constants that are looked at or stored
@@ -51,7 +52,11 @@ def optimized(graph: Graph, off: Iterable[str] = (), budget: int | float | None 
     >>> optimized(graph) == optimized(graph) == tx.passes.optimize(graph).graph
     True
     """
-    off = sorted(off)
+    with without_collecting():
+        return _optimized(graph, sorted(off), budget)
+
+
+def _optimized(graph: Graph, off: Sequence[str], budget: int | float | None) -> Graph:
     if budget is None and "repeats" not in off:
         graph = outlined(graph)  # now, so that all that follows is of a smaller graph
     key = _key(graph, off, budget)

@@ -295,6 +295,8 @@ class Binding(ControlFlow, Ending):
         return True
 
     def _meets_open_sizes(self, node: Node) -> bool:
+        if not self.dynamic:
+            return False
         values = (*values_in(node.args), *node.outputs)
         if node.op.full_name == "while_loop":  # it may have results of open length
             values = (*values_in(node.args), *node.outputs[: len(node.args[2])])

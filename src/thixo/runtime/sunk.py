@@ -20,7 +20,7 @@ from thixo.runtime.batch import Batch
 from thixo.runtime.group_kernels import Kernels
 from thixo.runtime.program import Binding, Context
 from thixo.schedule import schedule
-from thixo.schedule.plan import Plan, Schedule
+from thixo.schedule.plan import Plan, Schedule, without_collecting
 
 KEPT = 16  # programs of one graph, those that were used last
 KEPT_INNER = 16  # sets of inner values that were asked for
@@ -66,6 +66,11 @@ class Sunk(Executor):
             with room(self._room):
                 return self._run(inputs)
         return self._run(inputs)
+
+    def prepare(self, inputs: Sequence[Any]) -> None:
+        """Make the program for inputs like these, if there is none."""
+        with room(self._room):
+            self._kept(self._checked(inputs))
 
     def _run(self, inputs: Sequence[Any]) -> list[Any]:
         for program in self._programs:
@@ -161,7 +166,7 @@ class Sunk(Executor):
         return results
 
     def _make(self, given: Sequence[Any]) -> Any:
-        with task(f"compiling graph {self.graph.name}"):
+        with task(f"compiling graph {self.graph.name}"), without_collecting():
             return self._made(given)
 
     def _made(self, given: Sequence[Any]) -> Any:

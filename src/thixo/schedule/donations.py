@@ -5,7 +5,7 @@ where its graph allows that: whoever calls wishes it (`wishes`), the graph that 
 readers of that input then come before.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 
 from thixo.graph.control import CALL, graphs_in
 from thixo.graph.ir import Graph, Node, Value, values_in
@@ -58,6 +58,7 @@ def donate(flow: Flow, granted: Callable[[Graph], set[Pair]]) -> None:
     known: dict[int, bool] = {}
     failing = [i for i, n in enumerate(nodes) if can_fail(n, known)]
     last_failing = failing[-1] if failing else -1
+    called = _called(graph, granted)
     taken = []
     for old, new in graph.mutations.items():
         maker = flow.maker.get(new, -1)
@@ -70,11 +71,7 @@ def donate(flow: Flow, granted: Callable[[Graph], set[Pair]]) -> None:
             continue
         if maker <= last_failing:
             continue
-        node = nodes[maker]
-        allowed: Sequence[Pair] = ()
-        if node.op is CALL:
-            allowed = [p for p in wished(node, {new: old}) if p in granted(node.args[0])]
-        if rules.allow(old, new, bool(allowed)):
+        if rules.allow(old, new, new in called):
             flow.donations[here] = there
             rules.keep_order(old, new)
             taken.append(maker)
@@ -88,6 +85,17 @@ def donate(flow: Flow, granted: Callable[[Graph], set[Pair]]) -> None:
         flow.work = [*flow.work, 0]
         for maker in taken:
             flow.before[maker].add(barrier)
+
+
+def _called(graph: Graph, granted: Callable[[Graph], set[Pair]]) -> set[Value]:
+    """New values that calls make where the old ones are, as the graphs that they call allow."""
+    old = {new: old for old, new in graph.mutations.items()}
+    found: set[Value] = set()
+    for node in graph.nodes:
+        if node.op is CALL:
+            allowed = granted(node.args[0])
+            found.update(node.outputs[k] for i, k in wished(node, old) if (i, k) in allowed)
+    return found
 
 
 class _Rules:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from thixo.schedule.lanes import ALONE, side_by_side, without
 from thixo.schedule.order import lower_peak
 from thixo.symbolic import Dim
 
+MANY_OBJECTS = 2000  # that are new; Python would look through all that there are
 KEPT_PLANS = 64  # of one schedule, for sizes seen before
 
 # Nodes run side by side where that needs no more than this times the memory, or no more than so many bytes more.
@@ -42,14 +44,14 @@ def schedule(graph: Graph, side_by_side: bool = True) -> Schedule:
     """
     known: dict[int, Schedule] = {}
     wished = wishes(graph)
-    with _without_collecting():
+    with without_collecting():
         for inner in subgraphs(graph):
             known[id(inner)] = Schedule(inner, known, side_by_side, wished.get(id(inner), ()))
         return Schedule(graph, known, side_by_side)
 
 
 @contextmanager
-def _without_collecting() -> Iterator[None]:
+def without_collecting() -> Iterator[None]:
     """Large graphs make millions of small lists, none in a cycle: looking for cycles would take half of the time."""
     collecting = gc.isenabled()
     gc.disable()
@@ -57,7 +59,21 @@ def _without_collecting() -> Iterator[None]:
         yield
     finally:
         if collecting:
+            if gc.get_count()[0] > MANY_OBJECTS and not gc.get_freeze_count():
+                _make_old()
             gc.enable()
+
+
+_compiled = itertools.count(1)
+
+
+def _make_old() -> None:
+    """What was made lives long: count it as old now, in place of looking through all of it. Now and then old garbage goes."""
+    if next(_compiled) % 8:
+        gc.freeze()
+        gc.unfreeze()
+    else:
+        gc.collect()
 
 
 class Schedule:
@@ -165,6 +181,15 @@ class Schedule:
         """Which results a call of this graph may write over which of its inputs, by their numbers."""
         return self._flow.granted
 
+    @cached_property
+    def is_short(self) -> bool:
+        """Whether it has no loops that the data end, and does nothing that is seen outside, at any depth."""
+        return not any(
+            n.op.random or n.op.full_name == "while_loop"
+            for g in (self.graph, *subgraphs(self.graph))
+            for n in g.nodes
+        )
+
     # ---- what it costs
 
     @cached_property
@@ -251,7 +276,7 @@ class Schedule:
         if plan is None:
             if len(self._plans) >= KEPT_PLANS:
                 del self._plans[next(iter(self._plans))]
-            with _without_collecting():
+            with without_collecting():
                 plan = Plan(self, dict(zip(self.symbols, key, strict=True)))
             self._plans[key] = plan
         return plan
@@ -400,9 +425,8 @@ class Plan:
         """Whether what a node with graphs does is known: no loops that the data end, nothing that is seen outside."""
         if node.op.full_name == "fused":
             return True
-        inside = [g for top in graphs_in(node) for g in (top, *subgraphs(top))]
-        return node in self.regions and not any(
-            n.op.random or n.op.full_name == "while_loop" for g in inside for n in g.nodes
+        return node in self.regions and all(
+            self.schedule.inner[id(g)].is_short for g in graphs_in(node)
         )
 
     def lane(self, position: int) -> Lane | None:
@@ -440,10 +464,13 @@ class Plan:
             return None
         plans = []
         for graph in graphs_in(node):
+            inner = self.schedule.inner[id(graph)]
+            if not inner.symbols and not self.schedule.dynamic:
+                plans.append(inner.bind())
+                continue
             types = self._given(node)
             if types is None:
                 return None
-            inner = self.schedule.inner[id(graph)]
             sizes = bind_sizes(graph, types, node.op.full_name)
             plans.append(inner.bind({name: int(sizes[name]) for name in inner.symbols}))
         if not plans:  # it prints

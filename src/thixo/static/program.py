@@ -21,6 +21,7 @@ from thixo.progress import task
 from thixo.pytree import tree_unflatten
 from thixo.runtime.executor import EXECUTORS, Executor, executor
 from thixo.runtime.kept import optimized
+from thixo.schedule.plan import without_collecting
 from thixo.static.graph import Operation
 from thixo.static.prune import prune
 from thixo.symbolic import Dim
@@ -93,7 +94,12 @@ class Program:
 
     def __call__(self, values: list[Any]) -> list[Any]:
         """The fetched values; variables are written at the end."""
-        run = self.executor(values)
+        run = self._known(values)
+        if run is None:
+            with without_collecting():  # once for all that is made now
+                run = self._chosen(values)
+                with self.lock:
+                    run.prepare([*values, *self.state])
         with self.lock:
             found = run([*values, *self.state])
             self._store(found)
@@ -101,9 +107,10 @@ class Program:
 
     def executor(self, values: list[Any]) -> Executor:
         """What runs tensors of these types."""
-        return self._by_types.get(tuple([(t.dtype, t.shape) for t in values])) or self._chosen(
-            values
-        )
+        return self._known(values) or self._chosen(values)
+
+    def _known(self, values: list[Any]) -> Executor | None:
+        return self._by_types.get(tuple([(t.dtype, t.shape) for t in values]))
 
     def arranged(self, found: list[Any]) -> list[Any]:
         """One result for each fetch, None for operations."""

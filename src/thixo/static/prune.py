@@ -22,11 +22,13 @@ def prune(graph: Graph, fetches: Sequence[ir.Value | Operation]) -> ir.Graph:
     for fetch in fetches:
         need.add(fetch)
     kept = []
+    values, controls = need.values, graph.controls
     for node in reversed(program.nodes):
-        if any(v in need.values for v in node.outputs):
-            need.values.update(ir.values_in(node.args))
-            for one in graph.controls.get(node.outputs[0], ()):
-                need.add(one)
+        if not values.isdisjoint(node.outputs):
+            values.update(ir.values_in(node.args))
+            if controls:
+                for one in controls.get(node.outputs[0], ()):
+                    need.add(one)
             kept.append(node)
     kept.reverse()
     made.nodes = kept
@@ -37,15 +39,13 @@ def prune(graph: Graph, fetches: Sequence[ir.Value | Operation]) -> ir.Graph:
     made.constants = {v: d for v, d in program.constants.items() if v in wanted}
     made.mutations = changed
     made._names = dict(program._names)
-    bound = {
-        name
-        for value in (*made.inputs, *(v for n in kept for v in n.outputs))
-        for size in value.type.shape
-        for name in symbols_in(size)
-    }
-    made.guards = [
-        g for g in program.guards if {*symbols_in(g.left), *symbols_in(g.right)} <= bound
-    ]
+    if program.guards:
+        made_values = (*made.inputs, *(v for n in kept for v in n.outputs))
+        types = {id(v.type): v.type for v in made_values}
+        bound = {name for t in types.values() for size in t.shape for name in symbols_in(size)}
+        made.guards = [
+            g for g in program.guards if {*symbols_in(g.left), *symbols_in(g.right)} <= bound
+        ]
     return made
 
 

@@ -76,12 +76,14 @@ def apply_gradients(
         )
     assigned: dict[ir.Value, ir.Value] = {} if loss is None else _writes(declaration, loss)
     was = _core.set_grad_enabled(False)
+    declaration.numbers = {}  # all parameters of a group have the same count of steps
     try:
         for number, group in enumerate(optimizer.param_groups):
             for param in group["params"]:
                 if id(param) in given:
                     _update(declaration, optimizer, number, param, given[id(param)], assigned)
     finally:
+        declaration.numbers = None
         _core.set_grad_enabled(was)
     return operation(owner, name, assigned)
 
