@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "conv_caches.h"
 #include "conv_end.h"
 #include "thread_pool.h"
 
@@ -10,9 +11,7 @@ namespace thixo {
 namespace {
 
 constexpr double kParallelWork = 1e6;
-constexpr int64_t kPassBytes = 28 << 10;    // of the weight for one pass: what the nearest cache holds beside a tile's places and sums
 constexpr int64_t kImageBytes = 640 << 10;  // of images that are worked on together
-constexpr int64_t kManyBytes = 1200 << 10;  // the same where the weight is heavy: it is far away, and read once for them
 constexpr int64_t kRepacked = 3;            // units for each of which a heavy weight is packed again: packed, it would be far away too
 constexpr int64_t kHeavyBytes = 1400 << 10;  // of a weight that no near cache holds beside them
 constexpr int64_t kSumBytes = 256 << 10;    // of their results
@@ -145,7 +144,7 @@ struct Plan {
   void choose_strips(int64_t threads) {
     const int64_t result = out_slice * ld * wide, whole = p.out[cut], bytes = p.groups * image_bytes();
     heavy = p.groups * panels * depth * ld * wide > kHeavyBytes;
-    const int64_t room = heavy ? kManyBytes : kImageBytes;
+    const int64_t room = heavy ? many_image_bytes() : kImageBytes;
     const int64_t pieces = std::max(ceil_div(bytes, room), ceil_div(whole * result, kSumBytes));
     strip = ceil_div(whole, std::min(pieces, whole));
     span = p.image.extent[cut];
@@ -174,7 +173,7 @@ struct Plan {
         for (int64_t c = c0; c < std::min(c0 + line, p.image.channels); ++c)
           r.table.push_back({(t.at[0] * pitches[0] + t.at[1] * pitches[1] + t.at[2] * pitches[2] + c) * wide, packed_at(p, line, c, t.tap) * ld * wide});
     // Whole lines of channels with all their taps, or some taps of one.
-    const int64_t most = std::max<int64_t>(kPassBytes / (ld * wide), 16), taps = std::max<int64_t>(1, int64_t(f.taps.size()));
+    const int64_t most = std::max<int64_t>(weight_pass_bytes() / (ld * wide), 16), taps = std::max<int64_t>(1, int64_t(f.taps.size()));
     const int64_t lines = ceil_div(p.image.channels, line), some = std::min(line, p.image.channels), fit = most / (taps * some);
     r.pass = fit > 0 ? ceil_div(lines, ceil_div(lines, fit)) * taps * line : ceil_div(taps, ceil_div(taps * some, most)) * some;
     r.joins = f.reach[1] == 1 && f.reach[2] == 1 && f.step[1] == 1 && f.step[2] == 1 && f.count[2] == p.image.extent[2] &&
@@ -306,6 +305,7 @@ void plan_places(PlacesJob& p) {
   const ConvKernels& k = *p.kernels;
   const int64_t all = ceil_div(p.rows, k.lanes);
   double best = 0;
+  const int64_t each = weight_stays_near() ? 1 : 4;  // what a load of the weight counts for
   for (int64_t v = 1; v <= std::min(kMostVectors, all); ++v) {
     double cost = 0, loads = 0;
     for (const PlacePhase& f : p.phases) {
@@ -314,7 +314,7 @@ void plan_places(PlacesJob& p) {
         const int64_t vectors = std::min(v, all - panel), height = even_height(f.count[2], k.most_rows[vectors - 1]);
         const double tiles = rows * double(ceil_div(f.count[2], height));
         cost += tiles * (depth * tile_cycles(height, vectors) + 30.0 + 3.0 * double(height * vectors));
-        loads += tiles * depth * double(height + vectors + 2);
+        loads += tiles * depth * double(height + each * vectors + 2);
       }
     }
     // Of tiles that take as long, those with fewer loads stand a busy neighbour on the core better.

@@ -69,6 +69,15 @@ int64_t nearest_cache_bytes() {
 #endif
 }
 
+int64_t second_cache_bytes() {
+#if defined(_SC_LEVEL2_CACHE_SIZE)
+  static const int64_t found = std::max<int64_t>(0, sysconf(_SC_LEVEL2_CACHE_SIZE));
+  return found;
+#else
+  return 0;
+#endif
+}
+
 bool grant_tiles() {
 #if defined(__linux__) && defined(__x86_64__) && defined(SYS_arch_prctl)
   constexpr int kRequestPermission = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA

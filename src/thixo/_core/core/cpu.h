@@ -15,6 +15,8 @@ const CpuFeatures& cpu_features();
 
 // Bytes of a core's nearest cache of data, or 0 where the system does not say.
 int64_t nearest_cache_bytes();
+// The same of its second-level cache.
+int64_t second_cache_bytes();
 
 // Ask the system to let this process use the tile registers. True if it does.
 bool grant_tiles();
