@@ -1,4 +1,4 @@
-"""Results of 16 MiB and more are written past the cache: they are the same numbers, wherever they begin."""
+"""Results that are too many for a cache are written past the cache: they are the same numbers, wherever they begin."""
 
 import numpy as np
 import pytest
@@ -33,6 +33,26 @@ def test_pointwise_results(arrays, threads):
         part = tx.zeros(ROWS + 1, COLUMNS).flatten()[3 : 3 + ROWS * COLUMNS].view(ROWS, COLUMNS)
         tx.mul(tx.tensor(a), tx.tensor(b), out=part)
         np.testing.assert_array_equal(part.numpy(), a * b)
+    finally:
+        tx.set_num_threads(before)
+
+
+@pytest.mark.parametrize("threads", [1, 3, 7])
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int32", "int8", "complex64", "bool"])
+def test_pointwise_results_of_other_dtypes(arrays, dtype, threads):
+    a, b = ((10 * x).astype(np.int8).astype(dtype) for x in arrays[:2])
+    before = tx.get_num_threads()
+    tx.set_num_threads(threads)
+    try:
+        x, y = tx.tensor(a), tx.tensor(b)
+        for rows in (slice(None), slice(0, 1), 5):  # arrays, a row that is repeated, a column of it
+            other = b[rows] if rows != 5 else b[:, 5:6]
+            z = y[rows] if rows != 5 else y[:, 5:6]
+            np.testing.assert_array_equal((x * z).numpy(), a * other)
+            np.testing.assert_array_equal((x == z).numpy(), a == other)
+        np.testing.assert_array_equal(x.T.contiguous().numpy(), a.T)
+        np.testing.assert_array_equal((x.T * y[:, :1].T).numpy(), a.T * b[:, :1].T)
+        np.testing.assert_array_equal(x.to(tx.float32).numpy(), a.real.astype(np.float32))
     finally:
         tx.set_num_threads(before)
 

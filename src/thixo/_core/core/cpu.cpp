@@ -1,6 +1,7 @@
 #include "cpu.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -26,9 +27,21 @@ bool is_amd() {
   return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
 }
 
+// The caches are told one by one, from the nearest; AMD has another place for it that is built alike.
+int64_t farthest_cache(bool amd) {
+  int64_t largest = 0;
+  uint32_t a, b, c, d;
+  for (uint32_t i = 0; i < 8 && __get_cpuid_count(amd ? 0x8000001du : 4u, i, &a, &b, &c, &d) && (a & 31); ++i) {
+    const int64_t ways = (b >> 22) + 1, parts = (b >> 12 & 1023) + 1, line = (b & 4095) + 1, sets = int64_t{c} + 1;
+    largest = std::max(largest, ways * parts * line * sets);
+  }
+  return largest;
+}
+
 CpuFeatures ask() {
   CpuFeatures found;
   found.amd = is_amd();
+  found.last_cache = farthest_cache(found.amd);
   uint32_t a, b, c, d;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return found;
   const bool fma = c >> 12 & 1, movbe = c >> 22 & 1, xsave = c >> 27 & 1, avx = c >> 28 & 1, f16c = c >> 29 & 1;

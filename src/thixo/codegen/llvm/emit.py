@@ -124,6 +124,10 @@ class Function:
         """Put it there."""
         self.line(f"store {type} {value}, ptr {pointer}" + (f", align {align}" if align else ""))
 
+    def store_past(self, type: str, value: str, pointer: str, align: int) -> None:
+        """Put it there, past the cache; `align` must be the bytes of a register, or all if they are fewer."""
+        self.line(f"store {type} {value}, ptr {pointer}, align {align}, !nontemporal !2")
+
     def at(self, pointer: str, offset: str | int, type: str = "i8") -> str:
         """The address `offset` elements further on."""
         if offset in (0, "0"):
@@ -269,11 +273,11 @@ PLAIN = (
 
 
 def module(functions: Sequence[Function], extra: str = "") -> str:
-    """The text of a module: functions, what they call, and the mark that keeps loops as they are."""
+    """The text of a module: functions, what they call, and the marks of loops and stores."""
     defined = {f.name for f in functions}
     declared: dict[str, str] = {}
     for f in functions:
         declared.update((n, d) for n, d in f.declarations.items() if n not in defined)
     tables = [f"{name} = {text}" for f in functions for name, text in f.tables.items()]
-    marks = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}\n'
+    marks = '!0 = distinct !{!0, !1}\n!1 = !{!"llvm.loop.unroll.disable"}\n!2 = !{i32 1}\n'
     return "\n".join([extra, *tables, *(f.text() for f in functions), *declared.values(), marks])

@@ -28,8 +28,13 @@ _NUMBER = re.compile(r"(?:splat \(\w+ )?0x(?![7F]FF)[0-9A-F]{16}\)?")  # finite
 class Lanes:
     """Writes instructions into a function, `count` lanes wide; 1 is plain scalar code."""
 
-    def __init__(self, function: Function, count: int, target: Target) -> None:
+    def __init__(
+        self, function: Function, count: int, target: Target, *, past_cache: bool = False
+    ) -> None:
         self.f, self.count, self.target = function, count, target
+        self.past_cache = (
+            past_cache  # whole vectors are stored at multiples of their size, to memory
+        )
         self.masks: dict[str, str] = {}  # of the first so many elements, where one was made for all
 
     def type(self, name: str) -> str:
@@ -384,7 +389,9 @@ class Lanes:
             raw = self.f.op(
                 f"shufflevector {half} {parts[0]}, {half} {parts[1]}, <{count} x i32> <{places}>"
             )
-        if left is None:
+        if left is None and self.past_cache:
+            self.f.store_past(type, raw, pointer, min(64, self.count * operand.bytes))
+        elif left is None:
             self.f.store(type, raw, pointer, align)
         else:
             self.f.masked_store(type, raw, pointer, self._mask(operand, left), align)

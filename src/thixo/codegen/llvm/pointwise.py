@@ -3,7 +3,8 @@
     void kernel(char** pointers, const int64_t* strides, int64_t n)
 
 Strides are in bytes; each is the operand's element size, or 0 (any other is the caller's affair: it
-copies such operands into a line first). A `one` operand stays where it is. Inputs come first, then, if the
+copies such operands into a line first). A `one` operand stays where it is. A negative n asks for -n elements of results
+that begin at lines of the cache and are too many for it: where memory is the limit they are written past it. Inputs come first, then, if the
 body checks anything, the status word (an int64 to which bits are added), then the results.
 """
 
@@ -48,19 +49,21 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
     f = Function(name, [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "n")],
                  attributes=target.attributes)  # fmt: skip
     loop = _Loop(kernel, f)
+    past_cache = f.compare("slt", "%n", 0)
+    n = f.choose(past_cache, "i64", f.sub(0, "%n"), "%n")
     loop.enter(count)
     if count > 1:
         vectors = Lanes(f, count, target)
         done = "0"
         if waits_for_memory(kernel):
-            done = _fetching(loop, vectors, copies_of(kernel))
+            done = _large(loop, vectors, n, past_cache)
         for step in dict.fromkeys((count * copies_of(kernel), count)):
-            whole = f.mul(f.div("%n", step), step)
+            whole = f.mul(f.div(n, step), step)
             with f.loop(done, whole, step) as _:
                 loop.body(vectors, copies=step // count)
                 loop.advance(step)
             done = whole
-        left = f.sub("%n", done)
+        left = f.sub(n, done)
         if target.masks:
             with f.when(f.compare("ne", left, 0)):
                 loop.body(vectors, left)
@@ -69,21 +72,31 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
                 loop.body(Lanes(f, 1, target))
                 loop.advance(1)
     else:
-        with f.loop(0, "%n") as _:
+        with f.loop(0, n) as _:
             loop.body(Lanes(f, 1, target))
             loop.advance(1)
     loop.leave()
     return module([f])
 
 
-def _fetching(loop: _Loop, vectors: Lanes, copies: int) -> str:
-    """The loop over many elements, which fetches ahead; how many it took."""
-    f, step = loop.f, vectors.count * copies
+def _large(loop: _Loop, vectors: Lanes, n: str, past_cache: str) -> str:
+    """The loops over many elements, which write past the cache or fetch ahead; how many they took."""
+    f, target, copies = loop.f, vectors.target, copies_of(loop.kernel)
+    step = vectors.count * copies
     done = f.variable("i64", "0", align=8)
-    with f.when(f.compare("sge", "%n", LEAST)):
-        whole = f.mul(f.div("%n", step), step)
+    if target.streams:
+        to_memory = Lanes(f, vectors.count, target, past_cache=True)
+        with f.when(past_cache):
+            whole = f.mul(f.div(n, step), step)
+            with f.loop(0, whole, step) as _:
+                loop.body(to_memory, copies=copies)
+                loop.advance(step)
+            f.store("i64", whole, done)
+    taken = f.load("i64", done)
+    with f.when(f.compare("sge", f.sub(n, taken), LEAST)):
+        whole = f.mul(f.div(n, step), step)
         far = loop.distances()
-        with f.loop(0, whole, step) as _:
+        with f.loop(taken, whole, step) as _:
             loop.fetch_ahead(vectors, copies, far)
             loop.body(vectors, copies=copies)
             loop.advance(step)

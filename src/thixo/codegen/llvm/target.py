@@ -22,6 +22,7 @@ class Target:
     masks: bool  # loads and stores of some lanes only are one instruction
     halves: bool = True  # float16 is converted by an instruction
     scales: bool = False  # instructions take floats apart and put them together
+    streams: bool = False  # whole vectors can be stored past the cache
 
     def lanes(self, element_bytes: int) -> int:
         """How many elements of this size a vector holds."""
@@ -39,9 +40,17 @@ def _linux(machine: str) -> str:
 
 
 X86_64_V4 = Target(
-    "x86-64-v4", _linux("x86_64"), "x86-64-v4", "-prefer-256-bit", 64, 32, True, scales=True
+    "x86-64-v4",
+    _linux("x86_64"),
+    "x86-64-v4",
+    "-prefer-256-bit",
+    64,
+    32,
+    True,
+    scales=True,
+    streams=True,
 )
-X86_64_V3 = Target("x86-64-v3", _linux("x86_64"), "x86-64-v3", "", 32, 16, True)
+X86_64_V3 = Target("x86-64-v3", _linux("x86_64"), "x86-64-v3", "", 32, 16, True, streams=True)
 AARCH64 = Target("aarch64", _linux("aarch64"), "generic", "+neon", 16, 32, False)
 # Vectors that any back end can split up; what runs on a machine that none of the above describes.
 PORTABLE = Target("portable", "", "", "", 16, 16, False, halves=False)

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "../cpu.h"
 #include "../error.h"
 #include "../kernels.h"
 #include "../stream.h"
@@ -151,19 +152,69 @@ constexpr int64_t kStreamElements = 512;  // they are in the nearest cache betwe
 
 // A body that computes for long hides what it waits for memory, and cannot while its pieces are written.
 constexpr int64_t kLightGrain = 16384;  // elements: heavier bodies have smaller grains
-constexpr int64_t kHeavyStreamedBytes = 4 * kStreamedBytes;
+constexpr int64_t kHeavy = 4;           // times as many bytes
+
+// Whether an array is one of those before it.
+bool repeats(const Nest& nest, int k) {
+  for (int i = 0; i < k; ++i)
+    if (nest.data[i] == nest.data[k]) return true;
+  return false;
+}
+
+int64_t bytes_of(const Nest& nest, int k) {
+  int64_t bytes = nest.item[k];
+  for (int d = 0; d < nest.ndim; ++d)
+    if (nest.strides[d][k] != 0) bytes *= nest.sizes[d];
+  return bytes;
+}
+
+// Whether the results are in no cache when they are read: there are many of them, or the call itself touches more of a cache
+// than others leave to it.
+bool outgrows_cache(const Nest& nest, int64_t grain) {
+  const int64_t factor = grain < kLightGrain ? kHeavy : 1, cache = cpu_features().last_cache * factor;
+  int64_t touched = 0, written = 0;
+  for (int k = 0; k < nest.count; ++k) {
+    const int64_t bytes = repeats(nest, k) ? 0 : bytes_of(nest, k);
+    touched += bytes;
+    if (k >= nest.count - nest.results) written += bytes;
+  }
+  return written >= factor * kStreamedBytes || (cache > 0 && touched >= cache / 8 * 5 && written >= cache / 8);
+}
 
 bool streams(const Nest& nest, int64_t grain) {
   if (!kStreams || nest.results > kMostStreamed || nest.sizes[0] < kStreamElements) return false;
+  for (int k = nest.count - nest.results; k < nest.count; ++k)
+    if (nest.strides[0][k] != nest.item[k] || repeats(nest, k)) return false;  // in place: it is in the cache already
+  return outgrows_cache(nest, grain);
+}
+
+// Whether the loop itself writes past the cache: one that was generated, and whose limit is memory. AMD's hardware
+// fetches what is read early enough, while pieces that pass through a buffer leave memory idle in between.
+bool loop_streams(const Nest& nest, int64_t grain) {
+  return cpu_features().amd && nest.in_lines && grain >= kLightGrain && rows_are_lines(nest, nest.strides[0]);
+}
+
+// A row up to where the first result begins a line, and then the rest.
+void stream_row(const Nest& nest, Loop loop, char* const* at, const int64_t* strides, int64_t n) {
   const int first = nest.count - nest.results;
-  int64_t bytes = 0;
-  for (int k = first; k < nest.count; ++k) {
-    bytes += nest.total * nest.item[k];
-    if (nest.strides[0][k] != nest.item[k]) return false;
-    for (int i = 0; i < first; ++i)
-      if (nest.data[i] == nest.data[k]) return false;  // in place: it is in the cache already
+  const int64_t item = nest.item[first], beyond = static_cast<int64_t>(reinterpret_cast<uintptr_t>(at[first]) % kLine);
+  const int64_t head = std::min(n, (kLine - beyond) % kLine / item);
+  if (head > 0) loop(at, strides, head);
+  if (head == n) return;
+  char* rest[kMaxOperands];
+  bool at_lines = true;
+  for (int k = 0; k < nest.count; ++k) {
+    rest[k] = at[k] + head * strides[k];
+    at_lines &= k < first || reinterpret_cast<uintptr_t>(rest[k]) % kLine == 0;
   }
-  return bytes >= (grain < kLightGrain ? kHeavyStreamedBytes : kStreamedBytes);
+  loop(rest, strides, at_lines ? head - n : n - head);
+}
+
+void stream_rows(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
+  walk_rows<0>(nest, begin, end, [&](char* const* at, const int64_t* strides, int64_t n) {
+    stream_row(nest, loop, at, strides, n);
+  });
+  stream_end();
 }
 
 void stream_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
@@ -189,8 +240,8 @@ void run_large(const Nest& nest, Loop loop, int64_t grain) {
     if (const int across = transposed_dimension(nest)) return run_tiles(nest, across, loop, grain);
   }
   if (streams(nest, grain)) {
-    return parallel_evenly(nest.total, grain,
-                           [&](int64_t begin, int64_t end) { stream_range(nest, loop, begin, end); });
+    const auto range = loop_streams(nest, grain) ? stream_rows : stream_range;
+    return parallel_evenly(nest.total, grain, [&](int64_t begin, int64_t end) { range(nest, loop, begin, end); });
   }
   parallel_evenly(nest.total, grain,
                [&](int64_t begin, int64_t end) { run_range<0>(nest, loop, begin, end); });
