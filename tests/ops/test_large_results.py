@@ -104,3 +104,36 @@ def test_layer_norm_and_its_gradients():
     part = tx.tensor(a[-9:]).requires_grad_()
     tx.nn.functional.layer_norm(part, (columns,), w).backward(tx.tensor(a[-9:]))
     np.testing.assert_allclose(into_x.numpy()[-9:], part.grad.numpy(), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+@pytest.mark.parametrize("shape", [(2100, 1), (4200, 70), (2100, 600), (700, 70, 3)])
+def test_columns_longer_than_a_cache_are_standardized(shape: tuple[int, ...], dtype: str) -> None:
+    """Each channel is a row with its places far apart: walked again, side by side with its neighbours."""
+    rng = np.random.default_rng(3)
+    values = (rng.standard_normal(shape) + 2).astype(dtype)
+    weight, g = (
+        rng.standard_normal(shape[1]).astype(dtype),
+        rng.standard_normal(shape).astype(dtype),
+    )
+    axes, channels = (0, *range(2, len(shape))), (1, -1, *(1,) * (len(shape) - 2))
+    found = []
+    for threads in (1, 2, 3, 7):
+        before = tx.get_num_threads()
+        tx.set_num_threads(threads)
+        try:
+            x = tx.tensor(values).requires_grad_()
+            y = tx.nn.functional.batch_norm(x, None, None, tx.tensor(weight), None, True)
+            found.append([y.detach().numpy(), tx.autograd.grad(y, [x], tx.tensor(g))[0].numpy()])
+        finally:
+            tx.set_num_threads(before)
+    x64, w64 = values.astype("float64"), weight.astype("float64").reshape(channels)
+    rstd = 1 / np.sqrt(x64.var(axis=axes, keepdims=True) + 1e-5)
+    h, c = (x64 - x64.mean(axis=axes, keepdims=True)) * rstd, g * w64
+    slope = rstd * (c - c.mean(axes, keepdims=True) - h * (c * h).mean(axes, keepdims=True))
+    tolerance = 5e-3 if dtype == "float16" else 1e-4
+    np.testing.assert_allclose(found[0][0], h * w64, tolerance, tolerance)
+    np.testing.assert_allclose(found[0][1], slope, tolerance, tolerance)
+    for other in found[1:]:
+        for one, same in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one, same)

@@ -15,6 +15,7 @@ from thixo.codegen.llvm.lanes import MEMORY, REGISTER, Lanes
 from thixo.codegen.llvm.rows import PAD, PARAMETERS, if_fetched, lanes_of, position_offset, prepare
 from thixo.codegen.llvm.rows_reduce import Accumulator, Tree, exact_factors
 from thixo.codegen.llvm.rows_side import SideBySide, blocks_of, few_enough
+from thixo.codegen.llvm.rows_side_walks import SideBySideWalks, blocks_of_walks, wanted
 from thixo.codegen.llvm.rows_stages import Stages, Walk
 from thixo.codegen.llvm.target import Target
 
@@ -65,6 +66,16 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
         with f.when(fits):
             SideBySide(f, plan, blocks, forms).write(LEAF)
         rows = f.choose(fits, "i64", 0, "%rows")
+    again = blocks_of_walks(plan, count, groups)
+    if again > 1 and target.masks and count > 1:
+        widest = max(o.bytes for o in kernel.operands if o.view == "full")
+        streamed = wanted(f, block * widest)
+        forms = [(Block(places, vectors, groups, block), again, block)]
+        forms.append((Block(places, vectors, 1, block, True), groups, 1))
+        fits = f.op(f"and i1 {streamed}, {few_enough(f, LEAF)}")
+        with f.when(fits):
+            SideBySideWalks(f, plan, again, forms).write(LEAF)
+        rows = f.choose(fits, "i64", 0, rows)
     whole = "0"
     if blocks <= 1:
         whole = f.mul(f.div(rows, block), block)
@@ -299,7 +310,8 @@ class Block:
             parts = stored.setdefault(at, [[]] * operands[at].parts)
             parts[part] = values[body[v].arguments[0]]
             if all(parts):
-                self.fetch_ahead(operands[at], self.places[at], self.strides[at][2], i)
+                if fetches:
+                    self.fetch_ahead(operands[at], self.places[at], self.strides[at][2], i)
                 self._store(
                     operands[at], parts, f.at(self.places[at], f.mul(i, self.strides[at][2]))
                 )
