@@ -284,8 +284,9 @@ PyObject* get_steps(PyObject* self, void*) {
   return PyLong_FromSize_t(reinterpret_cast<ProgramObject*>(self)->program->steps.size());
 }
 PyObject* get_bands(PyObject* self, void*) {
-  const auto& sections = reinterpret_cast<ProgramObject*>(self)->program->sections;
-  return PyLong_FromLongLong(std::count_if(sections.begin(), sections.end(), [](const Section& s) { return s.rows > 0; }));
+  const Program& p = *reinterpret_cast<ProgramObject*>(self)->program;
+  if (p.flow) return PyLong_FromSize_t(p.flow->bands.size());
+  return PyLong_FromLongLong(std::count_if(p.sections.begin(), p.sections.end(), [](const Section& s) { return s.band.rows > 0; }));
 }
 PyObject* get_arena(PyObject* self, void*) {
   return PyLong_FromLongLong(reinterpret_cast<ProgramObject*>(self)->program->arena_bytes);

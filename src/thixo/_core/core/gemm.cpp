@@ -15,9 +15,8 @@ std::atomic<GemmPlan> forced{GemmPlan::Chosen};
 // Products of so few 16-bit floats take less time than to get panels ready.
 constexpr int64_t kFewToConvert = 64;
 
-// Work (multiplications and additions) from which waking another thread pays, and what an element of a matrix that is read
-// or written takes in terms of it.
-constexpr double kParallelWork = 1e6, kWorkOfElement = 8;
+// What an element of a matrix that is read or written takes, in multiplications and additions.
+constexpr double kWorkOfElement = 8;
 
 // Products of a batch for each thread from which it does not matter that some have one more than others.
 constexpr int64_t kFewRounds = 8;
@@ -223,6 +222,11 @@ Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_c
   return best;
 }
 
+double work_of(const Product& p) {
+  const double m = double(p.m), n = double(p.n), k = double(p.k);
+  return 2 * m * n * k + kWorkOfElement * (m * k + k * n + m * n);
+}
+
 void gemm(const Product& product) {
   if (product.m <= 0 || product.n <= 0) return;
   if (!is_floating(product.dtype)) return is_complex(product.dtype) ? complex_product(product) : plain_product(product);
@@ -232,8 +236,7 @@ void gemm(const Product& product) {
     return few_product(product);
   Job job(product);
   settle_strides(job);
-  const double elements = double(job.m) * double(job.k) + double(job.k) * double(job.n) + double(job.m) * double(job.n);
-  job.parallel = job.work() + kWorkOfElement * elements >= kParallelWork && !in_parallel_loop() && get_num_threads() > 1;
+  job.parallel = work_of(job) >= kWorkForThreads && !in_parallel_loop() && get_num_threads() > 1;
   run(job, g);
 }
 
@@ -293,15 +296,15 @@ void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides
   };
   const double work = 2.0 * double(product.m) * double(product.n) * double(product.k);
   // Large products use the threads themselves, small ones share them out.
-  const bool inside = work >= 64 * kParallelWork && count < 4 * get_num_threads();
-  if (inside || work * double(count) < kParallelWork) {
+  const bool inside = work >= 64 * kWorkForThreads && count < 4 * get_num_threads();
+  if (inside || work * double(count) < kWorkForThreads) {
     for (int64_t i = 0; i < count; ++i) one(i);
     return;
   }
   // A few that do not go evenly into the threads: those that would be left to some of them are computed by all.
-  const int64_t threads = get_num_threads(), left = work >= kParallelWork && count < kFewRounds * threads ? count % threads : 0;
+  const int64_t threads = get_num_threads(), left = work >= kWorkForThreads && count < kFewRounds * threads ? count % threads : 0;
   const int64_t shared = in_parallel_loop() ? count : count - left;
-  const int64_t grain = std::max<int64_t>(1, std::min<int64_t>(int64_t(kParallelWork / (work + 1)), count / (4 * threads)));
+  const int64_t grain = std::max<int64_t>(1, std::min<int64_t>(int64_t(kWorkForThreads / (work + 1)), count / (4 * threads)));
   parallel_for(shared, grain, [&](int64_t from, int64_t to) {
     for (int64_t i = from; i < to; ++i) one(i);
   });

@@ -46,6 +46,9 @@ struct Product {
 };
 
 void gemm(const Product& product);
+// Operations of a product, and what its elements take in terms of them; from so much on, waking another thread pays.
+double work_of(const Product& product);
+constexpr double kWorkForThreads = 1e6;
 // The B of a product, for many such products; null where it is read as it is.
 std::shared_ptr<const PackedMatrix> pack_matrix(const Product& product);
 

@@ -26,7 +26,6 @@ struct Job : Product {
   const char* b_at(int64_t at_k, int64_t column) const {
     return static_cast<const char*>(b) + (at_k * b_k + column * b_n) * item_size(dtype);
   }
-  double work() const { return 2.0 * double(m) * double(n) * double(k); }
 };
 
 // Memory for the time of one product.

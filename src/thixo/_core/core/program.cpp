@@ -105,7 +105,7 @@ void Program::run_steps(size_t at, size_t end) {
 
 // body(number, at) for each number, on any thread; `at` is to be the step under way, should it fail.
 template <class Body>
-void Program::run_beside(int64_t count, Body&& body) {
+void Program::run_beside(int64_t count, Body&& body) const {
   std::mutex mutex;
   Failure first;  // of all threads; `failure` is each thread's own
   try {
@@ -129,20 +129,25 @@ void Program::run_beside(int64_t count, Body&& body) {
   }
 }
 
+void Program::run_band(const Band& band) const {
+  const int64_t parts = std::min<int64_t>(band.rows / kBandRows, get_num_threads());
+  if (parts < 2 || in_parallel_loop()) {
+    run_beside(1, [&](int64_t, size_t& at) {
+      for (size_t step : band.steps) perform_step(*this, *steps[at = step]);
+    });
+  } else {
+    run_beside(parts, [&](int64_t part, size_t& at) {
+      const int64_t from = band.rows * part / parts, to = band.rows * (part + 1) / parts;
+      for (size_t step : band.steps) perform(*this, *steps[at = step], [&](Step& one) { one.run_part(from, to, band.rows); });
+    });
+  }
+}
+
 void Program::run_section(const Section& section) {
   {
     Unlocked free(section.unlocks);
-    const int64_t parts = std::min<int64_t>(section.rows / kBandRows, get_num_threads());
-    if (section.rows && (parts < 2 || in_parallel_loop())) {
-      run_beside(1, [&](int64_t, size_t& at) {
-        for (at = section.begin; at < section.end; ++at) perform_step(*this, *steps[at]);
-      });
-    } else if (section.rows) {
-      run_beside(parts, [&](int64_t part, size_t& at) {
-        const int64_t from = section.rows * part / parts, to = section.rows * (part + 1) / parts;
-        for (at = section.begin; at < section.end; ++at)
-          perform(*this, *steps[at], [&](Step& step) { step.run_part(from, to, section.rows); });
-      });
+    if (section.band.rows) {
+      run_band(section.band);
     } else {
       run_beside(static_cast<int64_t>(section.lanes.size()), [&](int64_t number, size_t& at) {
         const auto [begin, end] = section.lanes[static_cast<size_t>(number)];

@@ -92,12 +92,18 @@ struct Lane {
   size_t begin, end;
 };
 
+// Steps of which each thread makes its rows, one step after the other: see join_bands.
+struct Band {
+  std::vector<size_t> steps;
+  int64_t rows = 0;
+};
+
 // Lanes that run side by side on the thread pool. Those that need Python are the calling thread's.
 struct Section {
   std::vector<Lane> lanes, python;
   size_t begin, end;
   bool unlocks;  // others may have the host's lock meanwhile: it takes long, or a step may ask for it
-  int64_t rows = 0;  // of a band: threads share out rows of all its steps, not lanes
+  Band band;     // of all its steps and some after its lanes, or without rows
 };
 
 struct Program : Counted {
@@ -119,6 +125,7 @@ struct Program : Counted {
   void settle(char* arena);
   // All steps; `failure` says of an exception whose it is.
   void run();
+  void run_band(const Band& band) const;
   void add_needs(Needs& needs) const;
   char* arena = nullptr;
 
@@ -127,12 +134,13 @@ struct Program : Counted {
   void run_steps(size_t begin, size_t end);
   void run_section(const Section& section);
   template <class Body>
-  void run_beside(int64_t count, Body&& body);
+  void run_beside(int64_t count, Body&& body) const;
 };
 
 // Where the results of a section's lanes meet in the steps after it, what one thread made would have to cross over to
 // another. If all of them compute row by row, each thread makes its rows of every step, up to the last of those after
-// the section that can be cut so too: that is a band. It is decided when all steps and places are known.
+// the section that can be cut so too: that is a band. With a flow, products that only the step where they meet waits for, and
+// steps that wait for nothing else. It is decided when all steps and places are known.
 void join_bands(Program& program);
 
 void perform_step(const Program& program, Step& step);  // an event of the profiler, if one runs

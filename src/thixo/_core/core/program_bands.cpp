@@ -5,6 +5,7 @@
 
 #include "kernels/nest.h"
 #include "program_steps.h"
+#include "ready.h"
 
 namespace thixo {
 
@@ -31,6 +32,21 @@ class Bands {
       const size_t limit = i + 1 < p_.sections.size() ? p_.sections[i + 1].begin : p_.steps.size();
       join(p_.sections[i], limit);
     }
+  }
+
+  std::shared_ptr<const Flow> joined(const Flow& flow) {
+    std::vector<std::pair<size_t, Band>> found;
+    std::vector<bool> taken(p_.steps.size());
+    for (size_t at = 0; at < p_.steps.size(); ++at) {
+      Band band;
+      if (!meeting(flow, at, taken, band)) continue;
+      for (size_t step : band.steps) taken[step] = true;
+      settle(band);
+      found.emplace_back(at, std::move(band));
+    }
+    auto made = std::make_shared<Flow>(flow);
+    made->join(std::move(found));
+    return made;
   }
 
  private:
@@ -88,9 +104,47 @@ class Bands {
     while (++end < limit && add(end, section.lanes.size(), seen, nullptr)) {
     }
     section.end = end;
-    section.rows = rows_;
-    for (size_t at = section.begin; at < end; ++at)
+    section.band.rows = rows_;
+    for (size_t at = section.begin; at < end; ++at) section.band.steps.push_back(at);
+    settle(section.band);
+  }
+
+  // Each thread gets the same rows again.
+  void settle(const Band& band) {
+    for (size_t at : band.steps)
       if (auto* product = dynamic_cast<ProductStep*>(p_.steps[at].get())) product->product.c_elsewhere = false;
+  }
+
+  // The band around a step where products meet. Only this step waits for them, so none of them waits for another, and what the
+  // others wait for is in the band.
+  bool meeting(const Flow& flow, size_t at, const std::vector<bool>& taken, Band& band) {
+    const std::vector<int>& before = flow.after[at];
+    double work = 0;
+    if (before.size() < 2 || before.size() > kMostLanes || taken[at]) return false;
+    std::vector<Seen> seen;
+    rows_ = 0;
+    for (int one : before) {
+      const auto lane = static_cast<size_t>(one);
+      const auto* product = dynamic_cast<const ProductStep*>(p_.steps[lane].get());
+      if (!product || flow.next[lane].size() > 1 || taken[lane]) continue;
+      if (rows_ == 0) rows_ = product->product.m;
+      if (rows_ < 2 * kBandRows || !add(lane, lane, seen, nullptr)) return false;
+      band.steps.push_back(lane);
+      work += work_of(product->product);
+    }
+    size_t met = 0;
+    if (band.steps.size() < 2 || work < kWorkForThreads || !add(at, at, seen, &met) || met < band.steps.size()) return false;
+    band.rows = rows_;
+    band.steps.push_back(at);
+    for (size_t i = band.steps.size() - 1; i < band.steps.size(); ++i) {  // also those that are added
+      for (int later : flow.next[band.steps[i]]) {
+        const auto inside = [&](int step) { return std::find(band.steps.begin(), band.steps.end(), size_t(step)) != band.steps.end(); };
+        const std::vector<int>& waits = flow.after[static_cast<size_t>(later)];
+        if (inside(later) || taken[static_cast<size_t>(later)] || !std::all_of(waits.begin(), waits.end(), inside)) continue;
+        if (add(static_cast<size_t>(later), at, seen, nullptr)) band.steps.push_back(static_cast<size_t>(later));
+      }
+    }
+    return true;
   }
 
   Program& p_;
@@ -101,7 +155,8 @@ class Bands {
 }  // namespace
 
 void join_bands(Program& program) {
-  if (!program.sections.empty() && !program.flow) Bands(program).join();
+  if (program.flow) program.flow = Bands(program).joined(*program.flow);
+  else if (!program.sections.empty()) Bands(program).join();
 }
 
 bool ProductStep::cut(int64_t rows, std::vector<Reach>& reaches) const {

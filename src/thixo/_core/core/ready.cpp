@@ -5,23 +5,57 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <numeric>
 #include <queue>
 #include <thread>
+#include <utility>
 
 #include "thread_pool.h"
 
 namespace thixo {
 
-Flow::Flow(const std::vector<std::vector<int>>& after, const std::vector<std::unique_ptr<Step>>& steps)
-    : next(steps.size()), waits(steps.size()), critical(steps.size()) {
-  for (size_t i = 0; i < steps.size(); ++i) {
-    waits[i] = static_cast<int>(after[i].size());
+Flow::Flow(std::vector<std::vector<int>> given, const std::vector<std::unique_ptr<Step>>& steps)
+    : after(std::move(given)), band(steps.size(), kNone), count(steps.size()) {
+  for (const auto& step : steps) seconds.push_back(step->seconds);
+  settle();
+}
+
+void Flow::settle() {
+  next.assign(after.size(), {});
+  critical = seconds;
+  for (size_t i = 0; i < after.size(); ++i)
     for (int before : after[i]) next[static_cast<size_t>(before)].push_back(static_cast<int>(i));
+  for (size_t i = after.size(); i-- > 0;) {  // a step waits only for earlier ones
+    double longest = 0;
+    for (int later : next[i]) longest = std::max(longest, critical[static_cast<size_t>(later)]);
+    critical[i] += longest;
   }
-  for (size_t i = steps.size(); i-- > 0;) {  // a step waits only for earlier ones
-    for (int later : next[i]) critical[i] = std::max(critical[i], critical[static_cast<size_t>(later)]);
-    critical[i] += steps[i]->seconds;
+}
+
+void Flow::join(std::vector<std::pair<size_t, Band>> found) {
+  std::vector<int> stands(after.size());
+  std::iota(stands.begin(), stands.end(), 0);
+  for (auto& [at, one] : found) {
+    for (size_t step : one.steps) {
+      if (step == at) continue;
+      stands[step] = static_cast<int>(at);
+      band[step] = kInBand;
+      seconds[at] += std::exchange(seconds[step], 0);
+      --count;
+    }
+    band[at] = static_cast<int>(bands.size());
+    bands.push_back(std::move(one));
   }
+  std::vector<std::vector<int>> whole(after.size());
+  for (size_t i = 0; i < after.size(); ++i)
+    for (int before : after[i])
+      if (stands[static_cast<size_t>(before)] != stands[i]) whole[static_cast<size_t>(stands[i])].push_back(stands[static_cast<size_t>(before)]);
+  for (auto& one : whole) {
+    std::sort(one.begin(), one.end());
+    one.erase(std::unique(one.begin(), one.end()), one.end());
+  }
+  after = std::move(whole);
+  settle();
 }
 
 namespace {
@@ -35,11 +69,11 @@ constexpr int kSpins = 4000;
 class Run {
  public:
   Run(const Program& program, const Flow& flow)
-      : program_(program), flow_(flow), left_(program.steps.size()), waits_(new std::atomic<int>[program.steps.size()]),
+      : program_(program), flow_(flow), left_(flow.count), waits_(new std::atomic<int>[program.steps.size()]),
         ready_(Later{&flow}), mine_(Later{&flow}) {
     for (size_t i = 0; i < program.steps.size(); ++i) {
-      waits_[i].store(flow.waits[i], std::memory_order_relaxed);
-      if (flow.waits[i] == 0) put(static_cast<int>(i));
+      waits_[i].store(static_cast<int>(flow.after[i].size()), std::memory_order_relaxed);
+      if (flow.after[i].empty() && flow.band[i] != Flow::kInBand) put(static_cast<int>(i));
     }
   }
 
@@ -49,7 +83,7 @@ class Run {
       if (ready_.empty() || alone()) {
         const int step = take_own();
         if (step < 0) fail(ErrorKind::Internal, "program " + program_.name + ": steps wait for each other");
-        const bool frees = !at(step).python && at(step).seconds >= kLongStep;
+        const bool frees = !at(step).python && seconds(step) >= kLongStep;
         Unlocked free(frees);
         perform(step, false);
         --left_;
@@ -73,17 +107,19 @@ class Run {
 
   Step& at(int step) const { return *program_.steps[static_cast<size_t>(step)]; }
 
+  double seconds(int step) const { return flow_.seconds[static_cast<size_t>(step)]; }
+
   void put(int step) { (at(step).python ? mine_ : ready_).push(step); }
 
   // Whether one step is all there is to do, or is so much more than the others that it should have all threads.
   bool alone() const {
     if (!mine_.empty()) return false;
     if (ready_.size() == 1) return true;
-    if (ready_.size() > 4 || at(ready_.top()).seconds < kHeavy) return false;
+    if (ready_.size() > 4 || seconds(ready_.top()) < kHeavy) return false;
     Queue others = ready_;
-    const double first = at(others.top()).seconds;
+    const double first = seconds(others.top());
     double rest = 0;
-    for (others.pop(); !others.empty(); others.pop()) rest += at(others.top()).seconds;
+    for (others.pop(); !others.empty(); others.pop()) rest += seconds(others.top());
     return rest < first / 2;
   }
 
@@ -137,7 +173,9 @@ class Run {
   // Run a step and tell those that wait for it. A cheap one that is ready now is returned, to be next.
   int perform(int step, bool shared) {
     try {
-      perform_step(program_, at(step));
+      const int band = flow_.band[static_cast<size_t>(step)];
+      if (band >= 0) program_.run_band(flow_.bands[static_cast<size_t>(band)]);
+      else perform_step(program_, at(step));
     } catch (...) {
       const std::lock_guard lock(mutex_);
       if (!error_) {
@@ -151,7 +189,7 @@ class Run {
     std::unique_lock lock(mutex_, std::defer_lock);
     for (int later : flow_.next[static_cast<size_t>(step)]) {
       if (waits_[static_cast<size_t>(later)].fetch_sub(1, std::memory_order_acq_rel) != 1) continue;
-      if (shared && next < 0 && !at(later).python && at(later).seconds < kCheap) {
+      if (shared && next < 0 && !at(later).python && seconds(later) < kCheap) {
         next = later;
         continue;
       }

@@ -199,9 +199,7 @@ def _case_name(tile: Tile, rows: int, vectors: int, masked: bool, kind: str) -> 
 def odd_steps(f: Function, step: str, rows: int) -> dict[int, str]:
     """Odd multiples of the step between rows, in bytes: the others are these, scaled in the address."""
     # Hidden from the compiler, which would add them up in the loop to save registers.
-    return {
-        i: f.op(f'call i64 asm "", "=r,0"(i64 {f.mul(step, i)})') for i in range(1, rows, 2)
-    }
+    return {i: f.op(f'call i64 asm "", "=r,0"(i64 {f.mul(step, i)})') for i in range(1, rows, 2)}
 
 
 def row_at(f: Function, first: str, odd: dict[int, str], row: int) -> str:
