@@ -11,6 +11,7 @@ import pytest
 import thixo as tx
 from thixo.graph import Graph, parse
 from thixo.runtime.executor import executor
+from thixo.runtime.program_control import ControlFlow
 from thixo.runtime.sunk import Sunk
 from thixo.schedule import schedule
 from thixo.schedule.arena import place
@@ -518,3 +519,20 @@ graph f(x: f32[n, m]) {
         assert np.array_equal(found.numpy(), executor(graph, "serial")(inputs)[0].numpy())
         if name == "sunk":
             assert run.programs[0].arena_bytes == graph.plan({"n": 5, "m": 7}).arena
+
+
+def test_fused_nodes_that_get_no_kernel_read_what_they_overwrite_first(monkeypatch):
+    with tx.static.Graph() as g:
+        a = tx.static.variable([1.0, 2.0, 3.0], name="a")
+        b = tx.static.variable([5.0, 7.0, 9.0], name="b")
+        both = [tx.static.assign(a, a.exp() * 0.5 + b), tx.static.assign(b, a * b + a.sin())]
+    usual, other = (tx.static.Session(g) for _ in range(2))
+    assert len(usual.program(both).nodes) == 1
+    usual.run(both)
+    expected = usual.run([a, b])
+    monkeypatch.setattr(ControlFlow, "_kernel", lambda *given: False)
+    other.load(a, [1.0, 2.0, 3.0])
+    other.load(b, [5.0, 7.0, 9.0])
+    other.run(both)
+    for found, wanted in zip(other.run([a, b]), expected, strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-6)

@@ -95,10 +95,15 @@ class ControlFlow(Shared):
             over = tuple((at[id(t)], k) for k, t in taken if id(t) in at)
         inner = self._inner(graph, given, over=over)
         made = self._made(node)
+        # A fused node may have results where its inputs are, which its kernel allows and its nodes one by one do not.
+        results = made if node.op is CALL else [self._scratch(t) for t in made]
         self.program.call(
             self.position,
-            described(inner, self._room(self._region(node, inner), inner), given, made),
+            described(inner, self._room(self._region(node, inner), inner), given, results),
         )
+        for to, source in zip(made, results, strict=True):
+            if to is not source:
+                self._copy(to, source)
 
     def _fused(self, node: Node, args: list[Any]) -> None:
         body, given = args
