@@ -195,6 +195,9 @@ void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t
     job.epilogue.apply(to, job.c_row, job.c_n, row, rows, column, columns, job.epilogue.context);
 }
 
+// What an element that comes from another core's cache takes, in multiplications of a tile.
+constexpr double kWorkOfComing = 8;
+
 Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_cost) {
   const int64_t tall = ceil_div(job.m, t.rows), wide = ceil_div(job.n, t.columns), lanes = t.lanes;
   const int64_t height = t.whole ? t.rows : 0;
@@ -213,7 +216,11 @@ Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_c
       const int64_t n = std::min(job.n, share.right * t.columns) - share.left * t.columns;
       columns = std::max(columns, double(round_up(n, lanes)) / double(t.columns));
     }
-    const double time = rows * fill * (columns + a_cost) + columns * b_cost;
+    // What a thread reads of A and B was written by others, as a rule, and who reads C next has rows of it.
+    const double cells = double(job.m) / double(s.down) * double(job.k) + double(job.k) * double(job.n) / double(across) +
+                         double(job.m) * double(job.n) / double(s.down * across) * (1 - 1 / double(across));
+    const double coming = cells * kWorkOfComing / (double(std::max<int64_t>(job.k, 1)) * double(t.rows * t.columns));
+    const double time = rows * fill * (columns + a_cost) + columns * b_cost + coming;
     if (least < 0 || time < least) {
       least = time;
       best = s;

@@ -13,13 +13,16 @@ constexpr int64_t kFew = 16, kVeryFew = 8;
 // What packing a panel takes, in tiles: turned round, along its lines, and stored by the tile that reads it.
 constexpr double kTurned = 0.5, kCopied = 0.2, kStored = 0.1;
 
-int64_t passes_of(const Job& job, const TileKernels& t) { return std::max<int64_t>(1, ceil_div(job.k, t.block)); }
+// How many k go into a pass. Some more than a block cost less than another pass over C, and panels are turned by whole vectors.
 int64_t pass_of(const Job& job, const TileKernels& t) {
-  return std::max<int64_t>(t.depth, round_up(ceil_div(job.k, passes_of(job, t)), t.depth));
+  const int64_t count = std::max<int64_t>(1, ceil_div(job.k, t.block + t.block / 8));
+  const int64_t unit = count > 1 ? std::max(t.depth, t.lanes) : t.depth;
+  return std::max(t.depth, round_up(ceil_div(job.k, count), unit));
 }
+int64_t passes_of(const Job& job, const TileKernels& t) { return std::max<int64_t>(1, ceil_div(job.k, pass_of(job, t))); }
 
 constexpr int64_t kLineBytes = 64;
-constexpr int64_t kMostAhead = 32 << 10;  // bytes of a panel
+constexpr int64_t kMostAhead = 40 << 10;  // bytes of a panel
 
 bool begins_lines(const Job& job) {
   return reinterpret_cast<uintptr_t>(job.b) % kLineBytes == 0 && job.b_k * item_size(job.dtype) % kLineBytes == 0;

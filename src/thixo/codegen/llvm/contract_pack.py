@@ -183,39 +183,39 @@ def _across(source: str, to: str, width: int, most: int, name: str, target: Targ
                 place = f.add(f.mul(k, width), across)
                 f.store(TYPES[to], value, f.at("%panel", place, TYPES[to]), BYTES[to])
     with f.unless(tiny):
-        # Rows are read in runs of a few lines of the cache, which processors fetch ahead, and turned from a buffer.
-        runs = (4, 1)
-        long = f.compare("sge", "%K", runs[0] * lanes)
-        buffer = f.variable(f"[{runs[0] * lanes * lanes} x {TYPES[to]}]")
+        # Rows are read in runs of a few lines of the cache, which processors fetch ahead, and turned from a buffer. What is
+        # left of them is turned a vector at a time; the last may overlap the one before it.
+        run = 4
+        runs = f.op(f"and i64 %K, {-run * lanes}")
+        final = f.sub("%K", lanes)
+        buffer = f.variable(f"[{run * lanes * lanes} x {TYPES[to]}]")
+
+        def read(pointer: str, k: str, u: int) -> str:
+            at = f.at(f.at(pointer, k, element), u * lanes * size)
+            return converted(f, source, to, f.load(vector(element, lanes), at, size), lanes)
+
+        def turn(rows: list[str], k: str, start: int) -> None:
+            rows = rows + ["zeroinitializer"] * (lanes - len(rows))
+            to_at = f.at("%panel", f.add(f.mul(k, width), start), TYPES[to])
+            for i, row in enumerate(transpose(f, rows, TYPES[to], lanes)):
+                f.store(
+                    vector(TYPES[to], lanes), row, f.at(to_at, i * width * BYTES[to]), BYTES[to]
+                )
+
         for start in range(0, width, lanes):
             count = min(lanes, most - start)
             pointers = [f.at("%source", f.mul(f.min(start + i, last), step)) for i in range(count)]
-            for run in runs:
-                with f.when(long) if run > 1 else f.unless(long):
-                    final = f.sub("%K", run * lanes)
-                    with f.loop(0, "%K", run * lanes) as block:
-                        k = f.min(block, final)  # the last block may overlap the one before it
-                        for i, pointer in enumerate(pointers):
-                            for u in range(run):
-                                at = f.at(f.at(pointer, k, element), u * lanes * size)
-                                value = f.load(vector(element, lanes), at, size)
-                                value = converted(f, source, to, value, lanes)
-                                place = f.at(buffer, (i * run + u) * lanes, TYPES[to])
-                                f.store(vector(TYPES[to], lanes), value, place)
-                        for u in range(run):
-                            rows = [
-                                f.load(
-                                    vector(TYPES[to], lanes),
-                                    f.at(buffer, (i * run + u) * lanes, TYPES[to]),
-                                )
-                                for i in range(count)
-                            ]
-                            rows += ["zeroinitializer"] * (lanes - count)
-                            first = f.add(k, u * lanes)
-                            to_at = f.at("%panel", f.add(f.mul(first, width), start), TYPES[to])
-                            for i, row in enumerate(transpose(f, rows, TYPES[to], lanes)):
-                                at = f.at(to_at, i * width * BYTES[to])
-                                f.store(vector(TYPES[to], lanes), row, at, BYTES[to])
+            places = [[f.at(buffer, (i * run + u) * lanes, TYPES[to]) for u in range(run)] for i in range(count)]  # fmt: skip
+            with f.loop(0, runs, run * lanes) as k:
+                for i, pointer in enumerate(pointers):
+                    for u in range(run):
+                        f.store(vector(TYPES[to], lanes), read(pointer, k, u), places[i][u])
+                for u in range(run):
+                    rows = [f.load(vector(TYPES[to], lanes), row[u]) for row in places]
+                    turn(rows, f.add(k, u * lanes), start)
+            with f.loop(runs, "%K", lanes) as block:
+                k = f.min(block, final)
+                turn([read(pointer, k, 0) for pointer in pointers], k, start)
     return f
 
 
