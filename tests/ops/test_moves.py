@@ -54,6 +54,16 @@ def same(result, expected):
 SHAPES = [(7,), (5, 6), (3, 1, 4), (2, 3, 4, 5), (0, 3), (4, 0, 2), (130, 70)]
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "float32"])
+def test_rows_of_any_length_are_joined_and_padded(rng, dtype):
+    widths = (1, 7, 31, 32, 33, 63, 513, 2048, 4099, 16384, 16417)  # some of them vector by vector
+    parts = [draw(rng, (3, width), dtype) for width in widths]
+    joined = np.concatenate(parts, 1)
+    same(tx.cat([tx.from_numpy(x) for x in parts], 1), joined)
+    for x in parts:
+        same(tx.nn.functional.pad(tx.from_numpy(x), (1, 2)), np.pad(x, ((0, 0), (1, 2))))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_moves_of_whole_arrays(rng, shape, dtype):

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "copy_line.h"
 #include "dims.h"
 #include "kernels.h"
 #include "kernels/types.h"
@@ -40,10 +41,11 @@ void join_rows(char* to, const Part* parts, int64_t count, int64_t rows, int64_t
     while (skip >= parts[part].bytes) skip -= parts[part++].bytes;
     char* at = to + begin;
     int64_t left = end - begin;
+    const CopyLine copy_bytes = line_copier();
     while (left > 0) {
       const Part& p = parts[part];
       const int64_t n = std::min(p.bytes - skip, left);
-      if (n) std::memcpy(at, p.data + row * p.stride + skip, size_t(n));
+      if (n) copy_bytes(at, p.data + row * p.stride + skip, n);
       at += n;
       left -= n;
       skip = 0;
@@ -64,10 +66,7 @@ inline void fill_line(char*& at, Bits value, int64_t n) {
 
 // At least 16 bytes: the last ones may be copied twice.
 inline void copy_line(char* to, const char* from, int64_t n) {
-  if (n > 512) {
-    std::memcpy(to, from, size_t(n));
-    return;
-  }
+  if (n > 512) return line_copier()(to, from, n);
   for (int64_t i = 0; i + 16 <= n; i += 16) std::memcpy(to + i, from + i, 16);
   std::memcpy(to + n - 16, from + n - 16, 16);
 }
