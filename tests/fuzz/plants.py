@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from thixo.graph.control import subgraphs
+from thixo.graph.control import product_in, subgraphs
 from thixo.graph.ir import Graph, Node, Value
 from thixo.passes import PASSES, batch_norm, clean, simplify
 from thixo.passes.rewrite import Apply, Rule, Variable
@@ -134,6 +134,17 @@ def _fold_unscaled(graph: Graph, firings: list[Any]) -> int:
         batch_norm._scaled = scaled
 
 
+def _forget_ends(graph: Graph, firings: list[Any]) -> int:
+    """Gives the product itself for what follows it."""
+    changes = PASSES_AS_THEY_ARE["product_epilogues"](graph, firings)
+    for one in (graph, *subgraphs(graph)):
+        for node in one.nodes:
+            product = product_in(node)
+            if product is not None:
+                node.args[0].outputs = list(product.outputs)
+    return changes
+
+
 def _with_rule(rule: Rule) -> Function:
     def run(graph: Graph, firings: list[Any]) -> int:
         return in_all_graphs(graph, lambda one: simplify.rewrite(one, [rule], firings))
@@ -164,6 +175,7 @@ PLANTS: dict[str, list[tuple[str, Function]]] = {
     ],
     "batch_norm": [("a bias is not scaled", _fold_unscaled)],
     "fold": [("digits are lost", _fold_rounded)],
+    "product_epilogues": [("what follows is forgotten", _forget_ends)],
 }
 
 

@@ -10,7 +10,7 @@ import thixo as tx
 from thixo.autodiff import gradient_graph
 from thixo.codegen.group import lower_group
 from thixo.graph import Graph, Interpreter, parse
-from thixo.graph.control import FUSED
+from thixo.graph.control import FUSED, product_in
 from thixo.passes import optimize
 
 F = tx.nn.functional
@@ -20,7 +20,7 @@ class Compiled(Interpreter):
     """Runs fused nodes by their kernels."""
 
     def run_node(self, node, args):
-        if node.op is not FUSED:
+        if node.op is not FUSED or product_in(node) is not None:
             return super().run_node(node, args)
         body, inputs = args
         made = run_group(body, lower_group(body), inputs)

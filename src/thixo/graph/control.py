@@ -76,6 +76,25 @@ def _fused_types(graph: Graph, inputs: Sequence[Any]) -> list[Type]:
 # Whoever compiles makes one kernel of it (codegen/group.py); to all others it is a call.
 FUSED = Control("fused(graph: graph, inputs: tensors) -> tensors", _fused_types, _call)
 
+PRODUCTS = ("matmul", "nn.functional.linear")
+
+
+def product_in(node: Node) -> Node | None:
+    """The matrix product that a fused node begins with; a pointwise kernel on its result follows."""
+    first = node.args[0].nodes[:1] if node.op is FUSED else ()
+    return next((n for n in first if n.op.full_name in PRODUCTS), None)
+
+
+def ends_of(body: Graph) -> Graph:
+    """What follows the product in the body of a fused node: its first input is the product's result."""
+    product, *nodes = body.nodes
+    ends = Graph(f"{body.name}_end")
+    read = {v for n in nodes for v in n.inputs}
+    ends.inputs = [product.outputs[0], *(v for v in body.inputs if v in read)]
+    ends.constants = {v: d for v, d in body.constants.items() if v in read}
+    ends.nodes, ends.outputs = nodes, list(body.outputs)
+    return ends
+
 
 def _cond_types(pred: Any, then: Graph, other: Graph, inputs: Sequence[Any]) -> list[Type]:
     need_scalar(pred, bool_, "cond: pred")

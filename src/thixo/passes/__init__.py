@@ -8,6 +8,7 @@ from thixo.passes import (  # noqa: F401  (they declare passes)
     fuse,
     hoist,
     pieces,
+    products,
     repeats,
     simplify,
     unroll,

@@ -9,6 +9,7 @@ from thixo.codegen.builder import NotLowered
 from thixo.codegen.group import Group, lowered_group
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.rowwise_walks import Stage, walks
+from thixo.graph.control import ends_of
 from thixo.graph.ir import Graph
 from thixo.graph.sizes import symbol_name
 from thixo.runtime import kernels, rows
@@ -21,6 +22,7 @@ class Kernels:
         self._groups: dict[int, tuple[Graph, Group | None]] = {}
         self._known: dict[int, tuple[Group, Any] | None] = {}
         self._walks: dict[str, tuple[list[tuple[Stage, Any]], tuple[str, ...]] | None] = {}
+        self._ends: dict[int, tuple[Graph, Graph]] = {}
         self._symbols: dict[int, list[tuple[str, int, int]]] = {}
 
     def find(self, body: Graph) -> tuple[Group, Any] | None:
@@ -28,6 +30,12 @@ class Kernels:
         if id(body) not in self._known:
             self._known[id(body)] = self._made(body)  # raises Pending while its code is made
         return self._known[id(body)]
+
+    def ends(self, body: Graph) -> Graph:
+        """What follows the product of a body; the same graph for the same body."""
+        if id(body) not in self._ends:
+            self._ends[id(body)] = body, ends_of(body)
+        return self._ends[id(body)][1]
 
     def walks(self, kernel: Kernel) -> tuple[list[tuple[Stage, Any]], tuple[str, ...]] | None:
         """A row kernel as one kernel for each walk, and the dtypes of what they keep; None where it is none."""

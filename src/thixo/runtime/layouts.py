@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from thixo.graph.control import product_in
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.schedule.plan import Plan
 
@@ -66,7 +67,9 @@ def last_strides(shape: Sequence[int]) -> list[int]:
 
 
 def _is_kernel(node: Node) -> bool:
-    return node.op.kind == "pointwise" or node.op.full_name == "fused"
+    return node.op.kind == "pointwise" or (
+        node.op.full_name == "fused" and product_in(node) is None
+    )
 
 
 def _images(node: Node) -> str:
@@ -105,7 +108,7 @@ def _has_channels(node: Node, value: Value, shape: Shape) -> bool:
 
 def _pays(value: Value, node: Node, readers: list[Node], left: set[Value]) -> bool:
     """Whether this layout is that of what a node reads, and somebody reads it so."""
-    if node.op.full_name == "fused" or node.op.kind == "pointwise":
+    if _is_kernel(node):
         alike = [v for v in values_in(node.args) if v.type.shape == value.type.shape]
         there = sum(v in left for v in alike)
         if not there or 2 * there < len(alike):

@@ -20,7 +20,7 @@ from thixo import _core, progress
 from thixo.dtype import int64, uint8
 from thixo.errors import ShapeError, ThixoError
 from thixo.graph.constants import type_of
-from thixo.graph.control import is_random
+from thixo.graph.control import PRODUCTS, is_random, product_in
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.layouts import lies_well, looks_at_memory, needs_rows
@@ -39,7 +39,6 @@ from thixo.symbolic import Dim
 # A rough machine, to tell long steps from short ones.
 _BYTES_A_SECOND = 8e9
 _FLOPS_A_SECOND = 4e10
-_PRODUCTS = ("matmul", "nn.functional.linear")
 
 Run = Callable[[Graph, Sequence[Any]], list[Any]]  # of a graph inside of a node, on tensors
 
@@ -373,8 +372,8 @@ class Binding(ControlFlow, Ending):
             if v not in self.dynamic
         )
         seconds = count / _BYTES_A_SECOND + STEP_SECONDS
-        if node.op.full_name in _PRODUCTS:
-            inner = self._shape(node.args[0])[-1]
+        if node.op.full_name in PRODUCTS or product_in(node) is not None:
+            inner = self._shape(next(values_in(node.args)))[-1]
             seconds += 2 * inner * math.prod(self._shape(node.outputs[0])) / _FLOPS_A_SECOND
         return seconds
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from thixo.codegen.group import Group
 from thixo.dtype import ALL
-from thixo.graph.control import CALL
-from thixo.graph.ir import Graph, Node, Value
+from thixo.graph.control import CALL, product_in
+from thixo.graph.ir import Graph, Node, Value, map_values
 from thixo.ops import public as tx
 from thixo.runtime.batch import Pending
 from thixo.schedule.plan import Region
@@ -107,33 +107,65 @@ class ControlFlow(Shared):
 
     def _fused(self, node: Node, args: list[Any]) -> None:
         body, given = args
+        product = product_in(node)
+        if product is not None:
+            return self._ended_product(node, product, args)
         found = self.context.kernels.find(body)
         if found is None or not self._kernel(node, body, given, *found):
             self._call(node, args)
 
     def _kernel(self, node: Node, body: Graph, given: list[Any], group: Group, code: Any) -> bool:
         """One kernel for a fused node; False where these sizes have none."""
+        shape, operands = self._operands(body, group, given, self._made(node, any_layout=True))
+        if group.kind == "rows" and self._by_walks(node, group, shape, operands):
+            return True
+        return bool(
+            self.program.kernel(
+                self.position, self._seconds(node), code, shape, group.reduced, operands
+            )
+        )
+
+    def _ended_product(self, node: Node, product: Node, args: list[Any]) -> None:
+        """A product and a kernel on the parts of its result; one after the other where parts lie otherwise."""
+        body, given = args
+        ends = self.context.kernels.ends(body)
+        found = self.context.kernels.find(ends)
+        if found is None:
+            return self._call(node, args)
+        group, (code, grain, results) = found
+        inside = dict(zip(body.inputs, given, strict=True))
+        (made,) = self._made(node)
+        inside[product.outputs[0]] = made
+        operator, arguments = product.op.operator, map_values(product.args, inside.__getitem__)
+        values = [inside[v] for v in ends.inputs]
+        shape, operands = self._operands(ends, group, values, [made])
+        seconds = self._seconds(node)
+        if self.program.product(
+            self.position, seconds, operator, tuple(arguments), made, code, shape, operands
+        ):
+            return None
+        self.program.operator(self.position, seconds, operator, tuple(arguments), None, (made,))
+        self.program.kernel(
+            self.position, seconds, (code, grain, results), shape, group.reduced, operands
+        )
+        return None
+
+    def _operands(
+        self, body: Graph, group: Group, given: list[Any], made: Sequence[Any]
+    ) -> tuple[tuple[int, ...], tuple[tuple[Any, Any], ...]]:
+        """The sizes that a kernel runs over, and its operands, as the program takes them."""
         sizes = self.context.kernels.sizes(body, given)
-        shape = tuple(fixed(s, sizes) for s in group.shape)
-        made = self._made(node, any_layout=True)
         operands: list[tuple[Any, Any]] = []
         for placed, operand in zip(group.operands, group.kernel.operands, strict=True):
             if placed.what == "number":
                 operands.append((fixed(placed.which, sizes), _BY_SHORT[operand.dtype]))
             else:
-                operands.append(
-                    ((given if placed.what == "input" else made)[placed.which], placed.axes)
-                )
-        if group.kind == "rows" and self._by_walks(node, group, shape, operands):
-            return True
-        return bool(
-            self.program.kernel(
-                self.position, self._seconds(node), code, shape, group.reduced, tuple(operands)
-            )
-        )
+                tensors = given if placed.what == "input" else made
+                operands.append((tensors[placed.which], placed.axes))
+        return tuple(fixed(s, sizes) for s in group.shape), tuple(operands)
 
     def _by_walks(
-        self, node: Node, group: Group, shape: Sequence[int], operands: list[tuple[Any, Any]]
+        self, node: Node, group: Group, shape: Sequence[int], operands: Sequence[tuple[Any, Any]]
     ) -> bool:
         """A kernel for each walk along the rows, where these are few, long, and side by side."""
         kept = [d for d, r in enumerate(group.reduced) if not r and shape[d] > 1]

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from thixo.errors import ArgumentError, describe
-from thixo.graph.control import graphs_in, subgraphs
+from thixo.graph.control import graphs_in, product_in, subgraphs
 from thixo.graph.control_types import bind_sizes
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
 from thixo.schedule.cost import NOTHING, Cost, control_cost, cost_of, declared_flops, near_seconds
@@ -404,7 +404,10 @@ class Plan:
         item = node.outputs[0].type.dtype.itemsize
         elements = sum([self.bytes_of(v.type) for v in node.outputs]) / item
         others = elements * (len(node.args[0].nodes) if op.full_name == "fused" else 1)
-        return near_seconds(declared_flops(node, self._size), moved, others, item)
+        flops: float = declared_flops(node, self._size)
+        if product_in(node) is not None:
+            flops += 2 * self._size(node.args[1][0].type.shape[-1]) * elements
+        return near_seconds(flops, moved, others, item)
 
     def _size(self, size: Any) -> int:
         return size.evaluate(self.sizes) if isinstance(size, Dim) else int(size)

@@ -338,6 +338,7 @@ PyMethodDef program_methods[] = {
     {"copy_lines", add_copy_lines, METH_VARARGS, nullptr},
     {"replace_lines", add_replace_lines, METH_VARARGS, nullptr},
     {"kernel", add_kernel, METH_VARARGS, nullptr},
+    {"product", add_product, METH_VARARGS, nullptr},
     {"call", add_call, METH_VARARGS, nullptr},
     {"switch", add_switch, METH_VARARGS, nullptr},
     {"while_loop", add_while, METH_VARARGS, nullptr},

@@ -57,6 +57,7 @@ PyObject* add_copy(PyObject* self, PyObject* args);
 PyObject* add_copy_lines(PyObject* self, PyObject* args);
 PyObject* add_replace_lines(PyObject* self, PyObject* args);
 PyObject* add_kernel(PyObject* self, PyObject* args);
+PyObject* add_product(PyObject* self, PyObject* args);
 PyObject* add_call(PyObject* self, PyObject* args);
 PyObject* add_switch(PyObject* self, PyObject* args);
 PyObject* add_while(PyObject* self, PyObject* args);

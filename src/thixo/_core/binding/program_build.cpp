@@ -65,13 +65,18 @@ size_t bytes_of(const Tensor& t) { return static_cast<size_t>(t.numel) * item_si
 
 namespace {
 
-// A step for an operator's call that needs no Python, if there is one. An operator that checks values is not among them.
-std::unique_ptr<Step> prepared(const ProgramObject& o, const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results) {
-  const IsFixed is_fixed = [&o](const Tensor& t) {
+// Whether a value is a constant that nobody can change.
+IsFixed fixed_of(const ProgramObject& o) {
+  return [&o](const Tensor& t) {
     for (const Constant& constant : *o.constants)
       if (constant.fixed && constant.port.storage.get() == t.storage.get()) return true;
     return false;
   };
+}
+
+// A step for an operator's call that needs no Python, if there is one. An operator that checks values is not among them.
+std::unique_ptr<Step> prepared(const ProgramObject& o, const Operator& op, PyObject* const* slots, const std::vector<Tensor*>& results) {
+  const IsFixed is_fixed = fixed_of(o);
   if (op.check && !op.has_loops) return nullptr;
   if (results.size() == 1) {
     if (op.kind == OpKind::Pointwise) return prepare_pointwise(op, slots, *results[0]);
@@ -329,9 +334,45 @@ PyObject* add_replace_lines(PyObject* self, PyObject* args) {
   });
 }
 
+namespace {
+
+// An operand is (value, its axis for each of the space or -1), or (number, dtype).
+std::vector<KernelOperand> operands_from(ProgramObject* o, PyObject* list, const Dims& sizes) {
+  std::vector<KernelOperand> operands;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); ++i) {
+    PyObject *first, *second;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(list, i), "OO", &first, &second)) throw PythonError();
+    KernelOperand& operand = operands.emplace_back();
+    if (!is_tensor(first)) {
+      Number number;
+      number_from(first, number, "program");
+      operand.dtype = dtype_from(second, "program");
+      operand.strides = Dims(sizes.size());
+      store_number(number, operand.dtype, operand.element);
+      continue;
+    }
+    hold(o, first);
+    const Tensor& t = *value_of(first);
+    const Dims axes = dims_from(second, "program: axes");
+    if (axes.size() != sizes.size()) raise(ErrorKind::Shape, "program: an axis for each of the space is needed");
+    operand.place = place_of(t);
+    operand.dtype = t.dtype;
+    for (int d = 0; d < sizes.size(); ++d) {
+      const int64_t axis = axes[d];
+      if (axis >= t.ndim()) raise(ErrorKind::Shape, "program: " + describe(t) + " has no axis " + std::to_string(axis));
+      const bool moves = axis >= 0 && t.sizes[int(axis)] != 1;
+      if (moves && t.sizes[int(axis)] != sizes[d])
+        raise(ErrorKind::Shape, "program: axis " + std::to_string(axis) + " of " + describe(t) + " runs over " + std::to_string(sizes[d]));
+      operand.strides.push_back(moves ? t.strides[int(axis)] * item_size(t.dtype) : 0);
+    }
+  }
+  return operands;
+}
+
+}  // namespace
+
 // kernel(node, seconds, what, sizes, reduced, operands): one kernel over an iteration space. `what` is (address, grain,
-// number of results) of a pointwise kernel, or what thixo.runtime.rows.about says of a row kernel. An operand is (value,
-// its axis for each of the space or -1), or (number, dtype). Whether there is machine code for it.
+// number of results) of a pointwise kernel, or what thixo.runtime.rows.about says of a row kernel. Whether there is machine code for it.
 PyObject* add_kernel(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     int node;
@@ -346,34 +387,7 @@ PyObject* add_kernel(PyObject* self, PyObject* args) {
     if (PyTuple_GET_SIZE(marks) != sizes.size()) raise(ErrorKind::Shape, "program: a mark for each axis is needed");
     bool reduced[kMaxDims];
     for (int d = 0; d < sizes.size(); ++d) reduced[d] = PyTuple_GET_ITEM(marks, d) == Py_True;
-    std::vector<KernelOperand> operands;
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(list); ++i) {
-      PyObject *first, *second;
-      if (!PyArg_ParseTuple(PyTuple_GET_ITEM(list, i), "OO", &first, &second)) throw PythonError();
-      KernelOperand& operand = operands.emplace_back();
-      if (!is_tensor(first)) {
-        Number number;
-        number_from(first, number, "program");
-        operand.dtype = dtype_from(second, "program");
-        operand.strides = Dims(sizes.size());
-        store_number(number, operand.dtype, operand.element);
-        continue;
-      }
-      hold(o, first);
-      const Tensor& t = *value_of(first);
-      const Dims axes = dims_from(second, "program: axes");
-      if (axes.size() != sizes.size()) raise(ErrorKind::Shape, "program: an axis for each of the space is needed");
-      operand.place = place_of(t);
-      operand.dtype = t.dtype;
-      for (int d = 0; d < sizes.size(); ++d) {
-        const int64_t axis = axes[d];
-        if (axis >= t.ndim()) raise(ErrorKind::Shape, "program: " + describe(t) + " has no axis " + std::to_string(axis));
-        const bool moves = axis >= 0 && t.sizes[int(axis)] != 1;
-        if (moves && t.sizes[int(axis)] != sizes[d])
-          raise(ErrorKind::Shape, "program: axis " + std::to_string(axis) + " of " + describe(t) + " runs over " + std::to_string(sizes[d]));
-        operand.strides.push_back(moves ? t.strides[int(axis)] * item_size(t.dtype) : 0);
-      }
-    }
+    const std::vector<KernelOperand> operands = operands_from(o, list, sizes);
     std::unique_ptr<Step> step;
     if (PyTuple_GET_SIZE(what) == 3) {
       unsigned long long address;
@@ -385,6 +399,37 @@ PyObject* add_kernel(PyObject* self, PyObject* args) {
       step = prepare_row_kernel(what, sizes, reduced, operands);
     }
     if (!step) Py_RETURN_FALSE;
+    add_step(o, std::move(step), node, seconds);
+    Py_RETURN_TRUE;
+  });
+}
+
+// product(node, seconds, operator, arguments, result, address, sizes, operands): a product, and a pointwise kernel on the parts
+// of its result as they are made. False where that cannot be: then nothing was added.
+PyObject* add_product(PyObject* self, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    int node;
+    double seconds;
+    unsigned long long address;
+    PyObject *op, *arguments, *result, *shape, *list;
+    if (!PyArg_ParseTuple(args, "idO!O!OKO!O!", &node, &seconds, operator_type, &op, &PyTuple_Type, &arguments, &result, &address,
+                          &PyTuple_Type, &shape, &PyTuple_Type, &list))
+      throw PythonError();
+    ProgramObject* o = program_of(self);
+    const Operator& operation = operator_of(op);
+    Slots slots(operation.params.size());
+    bind(operation, PySequence_Fast_ITEMS(arguments), PyTuple_GET_SIZE(arguments), nullptr, slots);
+    const Tensor& to = *value_of(result);
+    std::unique_ptr<Step> step = prepare_product(operation, slots.items, to, fixed_of(*o));
+    auto* product = dynamic_cast<ProductStep*>(step.get());
+    if (!product || !to.is_contiguous()) Py_RETURN_FALSE;
+    const Dims sizes = dims_from(shape, "program: sizes");
+    if (!(sizes == to.sizes)) Py_RETURN_FALSE;
+    const std::vector<KernelOperand> operands = operands_from(o, list, sizes);
+    if (!product->add_end(EndKernel::of(reinterpret_cast<Loop>(address), sizes, operands, product->product.n))) Py_RETURN_FALSE;
+    for (int i = 0; i < slots.count; ++i) hold(o, slots.items[i]);
+    hold(o, op);
+    hold(o, result);
     add_step(o, std::move(step), node, seconds);
     Py_RETURN_TRUE;
   });

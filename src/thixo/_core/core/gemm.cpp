@@ -261,12 +261,8 @@ std::shared_ptr<const PackedMatrix> pack_matrix(const Product& product) {
   return pack_panels(job, g);
 }
 
-void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides) {
-  int64_t count = 1;
-  for (int64_t s : sizes) count *= s;
-  if (count == 0) return;
-  if (count == 1) return gemm(product);
-  // One matrix for the whole batch, and rows that follow one another: all of them are rows of one product.
+// One matrix for the whole batch, and rows that follow one another.
+bool joins_rows(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides) {
   bool joins = product.c_row == product.n && product.c_n == 1;
   int64_t step = product.m * product.a_row;
   for (int d = sizes.size() - 1; joins && d >= 0; --d) {
@@ -274,7 +270,15 @@ void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides
     joins = b_strides[d] == 0 && a_strides[d] == step;
     step *= sizes[d];
   }
-  if (joins) {
+  return joins;
+}
+
+void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides) {
+  int64_t count = 1;
+  for (int64_t s : sizes) count *= s;
+  if (count == 0) return;
+  if (count == 1) return gemm(product);
+  if (joins_rows(product, sizes, a_strides, b_strides)) {
     Product whole = product;
     whole.m *= count;
     return gemm(whole);

@@ -52,6 +52,9 @@ constexpr double kWorkForThreads = 1e6;
 // The B of a product, for many such products; null where it is read as it is.
 std::shared_ptr<const PackedMatrix> pack_matrix(const Product& product);
 
+// Whether a batch of products is one product of all their rows.
+bool joins_rows(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides);
+
 // The same for each index of a batch of these sizes, whose results lie m * n apart in c; strides as above.
 void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides, const Dims& b_strides);
 

@@ -10,6 +10,8 @@ namespace {
 constexpr int64_t kSlabBytes = 1 << 20;
 // Up to so many row panels are all packed first: fewer where those of B cost little.
 constexpr int64_t kFew = 16, kVeryFew = 8;
+// Panels of columns that are one unit where an epilogue follows: rows as short as a panel's would be calls for little.
+constexpr int64_t kEndedTogether = 2;
 // What packing a panel takes, in tiles: turned round, along its lines, and stored by the tile that reads it.
 constexpr double kTurned = 0.5, kCopied = 0.2, kStored = 0.1;
 
@@ -31,7 +33,8 @@ bool begins_lines(const Job& job) {
 // One product under way. K goes in passes of about equal length, whose sums are added up in C itself where they can
 // be; else in a tile, or in a matrix of their own between passes.
 struct Packed {
-  const Job& job;
+  const Job job;             // without its epilogue
+  const Epilogue epilogue;   // of whole units: a few column panels with all rows, or a row panel with all columns
   const GemmKernels& g;
   const TileKernels& t;
   const bool a_stays;  // A is read from where it is
@@ -46,7 +49,7 @@ struct Packed {
   const int64_t a_panel = pass / t.depth * t.width * t.unit, b_panel = pass / t.depth * t.columns * t.unit;
   const bool in_c = job.dtype == g.compute && job.c_n == 1 && t.depth == 1;
   const bool between = !in_c && passes > 1;
-  const bool more = job.bias || job.epilogue.apply || !in_c;
+  const bool more = job.bias || !in_c;
   const int64_t sums_ld = column_panels * t.columns;
   // Of the tallest share and the widest.
   const int64_t most_rows = ceil_div(shares.row_panels, shares.down), most_columns = ceil_div(column_panels, shares.across);
@@ -55,7 +58,21 @@ struct Packed {
   const int64_t slab = std::clamp<int64_t>(kSlabBytes / b_panel, 1, most_columns);
   Buffer all_sums{between ? size_t(round_up(job.m, t.rows) * sums_ld * wide) : 0};
 
-  Packed(const Job& job, const GemmKernels& g, const TileKernels& t, bool a_stays) : job(job), g(g), t(t), a_stays(a_stays) {}
+  Packed(const Job& given, const GemmKernels& g, const TileKernels& t, bool a_stays)
+      : job(without_end(given)), epilogue(given.epilogue), g(g), t(t), a_stays(a_stays) {}
+
+  static Job without_end(Job job) {
+    job.epilogue = {nullptr, nullptr};
+    return job;
+  }
+  const int64_t grouped = epilogue.apply ? kEndedTogether : 1;  // column panels of a unit
+
+  void end(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+    if (!epilogue.apply || rows <= 0 || columns <= 0) return;
+    char* const to = job.c_at(row, column);
+    if (job.swapped) epilogue.apply(to, job.c_n, job.c_row, column, columns, row, rows, epilogue.context);
+    else epilogue.apply(to, job.c_row, job.c_n, row, rows, column, columns, epilogue.context);
+  }
 
   int64_t depth(int64_t k) const { return std::min(pass, job.k - k); }
   bool copies(int64_t column_panel) const { return packs_itself && (column_panel + 1) * t.columns <= job.n; }
@@ -112,15 +129,21 @@ struct Packed {
       part.end = std::min(part.first + together, passes);
       for (int64_t p = part.first; p < part.end; ++p)
         for (int64_t i = s.top; i < s.bottom; ++i) pack_a(p * pass, shares.rows_of(i), kept_a(part, p, i));
-      part.run(s.right - s.left, [&](int64_t unit) { one_column(part, unit, part.panel); });
+      part.run(ceil_div(s.right - s.left, grouped), [&](int64_t unit) { some_columns(part, unit, part.panel); });
     }
   }
   char* kept_a(const Part& part, int64_t p, int64_t i) const {
     return part.kept + ((p - part.first) * most_rows + i - part.share.top) * a_panel;
   }
-  void one_column(const Part& part, int64_t unit, char* b_part) const {
+  void some_columns(const Part& part, int64_t unit, char* room) const {
+    const Share& s = part.share;
+    const int64_t left = s.left + unit * grouped, right = std::min(left + grouped, s.right);
+    for (int64_t j = left; j < right; ++j) one_column(part, j, room);
+    const int64_t column = left * t.columns, row = shares.row(s.top);
+    if (part.end == passes) end(row, shares.row(s.bottom) - row, column, std::min(right * t.columns, job.n) - column);
+  }
+  void one_column(const Part& part, int64_t j, char* b_part) const {
     alignas(64) char tile[kMostTileBytes];
-    const int64_t j = part.share.left + unit;
     char* const room = b_part;
     // Panels that are there already come from far away: some lines of the next one are asked for before each tile. Not of
     // long ones, which the processor sees coming by itself: so many requests would hold up the tile.
@@ -152,6 +175,7 @@ struct Packed {
           if (!copies(part.left + j)) b_part = panel_of_b(part.k, part.left + j, b_part);
           multiply(part.k, top, part.left + j, first, b_part, tile, copies(part.left + j));
         }
+        end_row(part, top);
         part.run(s.bottom - s.top - 1, [&](int64_t unit) { one_row(part, unit, part.panel); });
       }
     }
@@ -164,6 +188,11 @@ struct Packed {
       char* b_part = job.packed ? panel_of_b(part.k, part.left + j, nullptr) : part.kept + j * b_panel;
       multiply(part.k, r, part.left + j, a_part, b_part, tile);
     }
+    end_row(part, r);
+  }
+  void end_row(const Part& part, RowPanel r) const {
+    const int64_t column = part.left * t.columns;
+    if (part.k + pass >= job.k) end(r.row, r.rows, column, std::min((part.left + part.across) * t.columns, job.n) - column);
   }
 
   void run() const {
@@ -179,7 +208,7 @@ struct Packed {
           if (t.begin) t.begin();
           rows_first ? rows_first_part(part) : columns_first_part(part);
         },
-        [&](const Part& part, int64_t unit, char* own) { rows_first ? one_column(part, unit, own) : one_row(part, unit, own); },
+        [&](const Part& part, int64_t unit, char* own) { rows_first ? some_columns(part, unit, own) : one_row(part, unit, own); },
         [&] {
           if (t.end) t.end();
         });

@@ -14,6 +14,7 @@ namespace {
 constexpr size_t kMostLanes = 4;          // more of them keep threads busy without meeting
 constexpr int64_t kMostShared = 1 << 19;  // bytes of a B that each thread reads by itself
 constexpr int64_t kMostK = 256;
+constexpr int64_t kNumber = 16;  // bytes of one element at most
 
 // From the first element to the last; -1 where some lie before the first.
 int64_t extent(int64_t a, int64_t a_stride, int64_t b, int64_t b_stride) {
@@ -172,6 +173,12 @@ bool ProductStep::cut(int64_t rows, std::vector<Reach>& reaches) const {
   reaches.push_back({a.storage, a.offset, a_all * item, in_rows ? p.a_row * item : 0, false});
   reaches.push_back({b.storage, b.offset, b_all * item, 0, false});
   if (bias.storage) reaches.push_back({bias.storage, bias.offset, ((p.n - 1) * p.bias_n + 1) * item, 0, false});
+  for (size_t k = 0; end && k < end->places.size(); ++k) {
+    const int64_t row = end->row[k], column = end->column[k];
+    const bool is_c = end->places[k].storage == c.storage && end->places[k].offset == c.offset;
+    if (row < 0) return false;
+    if (!is_c) reaches.push_back({end->places[k].storage, end->places[k].offset, (p.m - 1) * row + (p.n - 1) * column + kNumber, row, false});
+  }
   reaches.push_back({c.storage, c.offset, ((p.m - 1) * p.c_row + p.n) * item, p.c_row * item, true});
   return true;
 }
@@ -184,12 +191,16 @@ void ProductStep::run_part(int64_t from, int64_t to, int64_t) {
   p.b = b.at();
   p.c = c.at() + from * p.c_row * item;
   if (bias.storage) p.bias = bias.at();
+  EndKernel::Run rest = end_run;
+  if (end) {
+    rest.at(from);
+    p.epilogue = rest.epilogue();
+  }
   gemm(p);
 }
 
 bool PointwiseStep::cut(int64_t rows, std::vector<Reach>& reaches) const {
   if (nest_ || total_ % rows) return false;
-  constexpr int64_t kNumber = 16;  // bytes of one element at most
   const int64_t each = total_ / rows;
   for (size_t k = 0; k < places_.size(); ++k) {
     if (strides_[k] < 0) return false;

@@ -183,10 +183,64 @@ void RowsStep::run() {
   else run_rows(*nest, kernel, loop);
 }
 
+std::unique_ptr<EndKernel> EndKernel::of(Loop loop, const Dims& sizes, const std::vector<KernelOperand>& operands, int64_t columns) {
+  const int last = sizes.size() - 1;
+  if (last < 1 || sizes[last] != columns || operands.size() > kMaxOperands) return nullptr;
+  auto made = std::make_unique<EndKernel>();
+  made->loop = loop;
+  for (const KernelOperand& operand : operands) {
+    const int64_t across = operand.strides[last], item = item_size(operand.dtype);
+    if (across != 0 && across != item) return nullptr;
+    int64_t down = 0, rows = 1;  // from one row to the next, and how many there are of the axes so far
+    for (int d = last - 1; d >= 0; --d) {
+      if (sizes[d] == 1) continue;
+      if (rows == 1) down = operand.strides[d];
+      else if (operand.strides[d] != down * rows) return nullptr;
+      rows *= sizes[d];
+    }
+    made->places.push_back(placed(operand, made->numbers));
+    made->row.push_back(down);
+    made->column.push_back(across);
+  }
+  return made;
+}
+
+namespace {
+
+void end_part(void*, int64_t, int64_t, int64_t row, int64_t rows, int64_t column, int64_t columns, void* context) {
+  const auto& run = *static_cast<const EndKernel::Run*>(context);
+  const EndKernel& end = *run.kernel;
+  char* data[kMaxOperands];
+  for (int64_t r = row; r < row + rows; ++r) {
+    for (size_t k = 0; k < end.places.size(); ++k) data[k] = run.data[k] + r * end.row[k] + column * end.column[k];
+    end.loop(data, end.column.data(), columns);
+  }
+}
+
+}  // namespace
+
+void EndKernel::Run::at(int64_t first) {
+  static_assert(sizeof(data) / sizeof(data[0]) >= kMaxOperands);
+  for (size_t k = 0; k < kernel->places.size(); ++k) data[k] = kernel->places[k].at() + first * kernel->row[k];
+}
+
+Epilogue EndKernel::Run::epilogue() { return {end_part, this}; }
+
+bool ProductStep::add_end(std::unique_ptr<EndKernel> given) {
+  int64_t count = 1;
+  for (int64_t size : batch) count *= size;
+  if (!given || (count != 1 && !joins_rows(product, batch, a_strides, b_strides))) return false;
+  end = std::move(given);
+  end_run.kernel = end.get();
+  product.epilogue = end_run.epilogue();
+  return true;
+}
+
 void ProductStep::run() {
   product.a = a.at();
   product.b = b.at();
   product.c = c.at();
+  if (end) end_run.at(0);
   if (bias.storage) product.bias = bias.at();
   if (fixed) {
     fixed = false;

@@ -108,12 +108,33 @@ struct SumStep final : Step {
   }
 };
 
+// A pointwise kernel on parts of a product's result, while they are in the cache. Its operands lie in rows and columns as
+// that result does, or repeat; it writes over the result.
+struct EndKernel {
+  Loop loop = nullptr;
+  std::vector<Place> places;
+  std::vector<int64_t> row, column;  // strides, in bytes
+  std::vector<Ref<Storage>> numbers;
+  // Where the operands of a run are, from some row on: what the epilogue of a product gets.
+  struct Run {
+    const EndKernel* kernel = nullptr;
+    char* data[16];
+    void at(int64_t first);
+    Epilogue epilogue();
+  };
+  // Null where operands lie otherwise: over `sizes`, of which the last are the columns.
+  static std::unique_ptr<EndKernel> of(Loop loop, const Dims& sizes, const std::vector<KernelOperand>& operands, int64_t columns);
+};
+
 struct ProductStep final : Step {
   Product product;
   Dims batch, a_strides, b_strides;
   Place a, b, c, bias;
   bool fixed = false;  // B never changes: it is packed by the first run
   std::shared_ptr<const PackedMatrix> packed;
+  std::unique_ptr<EndKernel> end;  // may be missing
+  EndKernel::Run end_run;
+  bool add_end(std::unique_ptr<EndKernel> given);  // false where parts of the result are not parts of one matrix
   void run() override;
   void add_needs(Needs& needs) const override;
   bool cut(int64_t rows, std::vector<Reach>& reaches) const override;

@@ -1,0 +1,70 @@
+"""What follows a product runs on the parts of its result, with the same bits."""
+
+import numpy as np
+import pytest
+
+import thixo as tx
+from thixo.graph import Graph, Interpreter
+from thixo.graph.control import product_in
+from thixo.passes import optimize
+
+
+def rand(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def names(graph):
+    return [n.op.sig.name for n in graph.nodes]
+
+
+def inside(graph):
+    return [n.op.sig.name for n in graph.nodes[0].args[0].nodes]
+
+
+def test_activation_scale_and_residual_go_with_it():
+    graph = Graph("block")
+    x, w, b = (
+        graph.input(n, t) for n, t in (("x", "f32[n, 6]"), ("w", "f32[5, 6]"), ("b", "f32[5]"))
+    )
+    more, scale = graph.input("more", "f32[n, 5]"), graph.input("scale", "f32[5]")
+    y = graph.call("nn.functional.linear", x, w, b)
+    y = graph.call("add", graph.call("mul", graph.call("relu", y), scale), more)
+    graph.outputs = [y]
+    made = optimize(graph)
+    assert names(made.graph) == ["fused"]
+    assert inside(made.graph) == ["linear", "relu", "mul", "add"]
+    assert made.counts["product_epilogues"] == 1
+    assert product_in(made.graph.nodes[0]) is not None
+    given = [tx.tensor(rand(*s)) for s in ((3, 6), (5, 6), (5,), (3, 5), (5,))]
+    for a, c in zip(
+        Interpreter(made.graph).run(*given), Interpreter(graph).run(*given), strict=True
+    ):
+        assert tx.equal(a, c)
+    assert names(optimize(graph, off=["product_epilogues"]).graph) == ["linear", "fused"]
+
+
+def test_what_others_read_stays():
+    graph = Graph("read")
+    x, w = graph.input("x", "f32[3, 6]"), graph.input("w", "f32[6, 5]")
+    y = graph.call("matmul", x, w)
+    graph.outputs = [graph.call("relu", y), y]
+    assert "product_epilogues" not in optimize(graph).counts
+    graph.outputs = [graph.call("relu", y), graph.call("sum", y)]
+    assert "product_epilogues" not in optimize(graph).counts
+
+
+@pytest.mark.parametrize("other", ["f32[2, 3, 5]", "f64[3, 5]"])
+def test_what_has_another_type_stays(other):
+    graph = Graph("wider")
+    x, w = graph.input("x", "f32[3, 6]"), graph.input("w", "f32[6, 5]")
+    graph.outputs = [graph.call("add", graph.call("matmul", x, w), graph.input("z", other))]
+    assert "product_epilogues" not in optimize(graph).counts
+
+
+def test_two_products_that_meet_stay():
+    graph = Graph("meet")
+    x, w = graph.input("x", "f32[3, 6]"), graph.input("w", "f32[6, 5]")
+    z = graph.input("z", "f32[3, 6]")
+    both = graph.call("matmul", x, w), graph.call("matmul", z, w)
+    graph.outputs = [graph.call("relu", graph.call("add", *both))]
+    assert "product_epilogues" not in optimize(graph).counts
