@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import thixo as tx
-from thixo.graph import Graph, Interpreter
+from thixo.graph import Graph, Interpreter, parse
 from thixo.graph.control import product_in
 from thixo.passes import optimize
+from thixo.runtime.executor import EXECUTORS, executor
 
 
 def rand(*shape):
@@ -68,3 +69,21 @@ def test_two_products_that_meet_stay():
     both = graph.call("matmul", x, w), graph.call("matmul", z, w)
     graph.outputs = [graph.call("relu", graph.call("add", *both))]
     assert "product_epilogues" not in optimize(graph).counts
+
+
+def test_a_size_that_the_product_sums_over_may_be_a_number_behind_it():
+    text = """
+graph covariance(x: f32[n, b]) {
+  sizes n ~ 3, b ~ 5
+  y: f32[b, n] = transpose(x, dim0=0, dim1=1)
+  m: f32[n, n] = matmul(x, y)
+  d: f32[n, n] = true_divide(m, b - 1)
+  return d
+}
+"""
+    graph = optimize(parse(text)).graph
+    assert [n.op.full_name for n in graph.nodes] == ["transpose", "fused"]
+    x = tx.randn(4, 7)
+    for name in EXECUTORS:
+        (found,) = executor(graph, name)([x])
+        np.testing.assert_allclose(found.numpy(), (x @ x.t() / 6).numpy(), rtol=1e-6)

@@ -116,7 +116,8 @@ class ControlFlow(Shared):
 
     def _kernel(self, node: Node, body: Graph, given: list[Any], group: Group, code: Any) -> bool:
         """One kernel for a fused node; False where these sizes have none."""
-        shape, operands = self._operands(body, group, given, self._made(node, any_layout=True))
+        sizes = self.context.kernels.sizes(body, given)
+        shape, operands = _operands(group, sizes, given, self._made(node, any_layout=True))
         if group.kind == "rows" and self._by_walks(node, group, shape, operands):
             return True
         return bool(
@@ -138,7 +139,10 @@ class ControlFlow(Shared):
         inside[product.outputs[0]] = made
         operator, arguments = product.op.operator, map_values(product.args, inside.__getitem__)
         values = [inside[v] for v in ends.inputs]
-        shape, operands = self._operands(ends, group, values, [made])
+        sizes = self.context.kernels.sizes(
+            body, given
+        )  # those that the product sums over among them
+        shape, operands = _operands(group, sizes, values, [made])
         seconds = self._seconds(node)
         if self.program.product(
             self.position, seconds, operator, tuple(arguments), made, code, shape, operands
@@ -149,20 +153,6 @@ class ControlFlow(Shared):
             self.position, seconds, (code, grain, results), shape, group.reduced, operands
         )
         return None
-
-    def _operands(
-        self, body: Graph, group: Group, given: list[Any], made: Sequence[Any]
-    ) -> tuple[tuple[int, ...], tuple[tuple[Any, Any], ...]]:
-        """The sizes that a kernel runs over, and its operands, as the program takes them."""
-        sizes = self.context.kernels.sizes(body, given)
-        operands: list[tuple[Any, Any]] = []
-        for placed, operand in zip(group.operands, group.kernel.operands, strict=True):
-            if placed.what == "number":
-                operands.append((fixed(placed.which, sizes), _BY_SHORT[operand.dtype]))
-            else:
-                tensors = given if placed.what == "input" else made
-                operands.append((tensors[placed.which], placed.axes))
-        return tuple(fixed(s, sizes) for s in group.shape), tuple(operands)
 
     def _by_walks(
         self, node: Node, group: Group, shape: Sequence[int], operands: Sequence[tuple[Any, Any]]
@@ -364,6 +354,20 @@ def _is_across(tensor: Any, axes: Sequence[int], shape: Sequence[int], rows: int
 def fixed(size: Any, sizes: dict[str, int]) -> Any:
     """A size, or another number, where the symbols are known."""
     return size.evaluate(sizes) if isinstance(size, Dim) else size
+
+
+def _operands(
+    group: Group, sizes: dict[str, int], given: Sequence[Any], made: Sequence[Any]
+) -> tuple[tuple[int, ...], tuple[tuple[Any, Any], ...]]:
+    """The sizes that a kernel runs over, and its operands, as the program takes them."""
+    operands: list[tuple[Any, Any]] = []
+    for placed, operand in zip(group.operands, group.kernel.operands, strict=True):
+        if placed.what == "number":
+            operands.append((fixed(placed.which, sizes), _BY_SHORT[operand.dtype]))
+        else:
+            tensors = given if placed.what == "input" else made
+            operands.append((tensors[placed.which], placed.axes))
+    return tuple(fixed(s, sizes) for s in group.shape), tuple(operands)
 
 
 def described(inner: Binding, room: Any, given: Sequence[Any], results: Sequence[Any]) -> Any:
