@@ -1,10 +1,10 @@
 """Do operators run side by side? python -m bench branches [--threads 2] [--branches 1000] [--keep NAME]
 
 Two things are measured on two threads. A graph of many small branches that do not wait for each other must keep both cores busy:
-processor time over time of the clock, and steps that overlap in a trace. And relu(x1 @ w1 + x2 @ w2) must be faster than its
-products one after the other: as eager code has them, and in the same native program on one thread. That program with all threads
-for each step is shown too and must not be faster; at 96x96 no way to run it is 1.3 times as fast as that, since both products at the
-peak of two cores leave room for 1.2.
+processor time over time of the clock, and steps that overlap in a trace. And relu(x1 @ w1 + x2 @ w2) must be faster than the same
+native program with its products one after the other on one thread. Eager code, and that program with all threads for each product,
+are shown too and must not be faster: at 96x96 nothing can be 1.3 times as fast as those, since both products take 15.8 us at the peak
+of two cores of 112 GFLOP/s where they take 20.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from thixo.runtime.executor import executor
 
 BUSY = 1.6  # processor time over time of the clock
 FASTER = 1.3  # than one after the other
-AS_FAST = 1.0  # as one after the other with all threads for each
+AS_FAST = 1.0  # as what has all threads for each product
 EXECUTORS = ("sunk", "ready")
 
 
@@ -142,7 +142,7 @@ def main() -> int:
         ours = bound(two, name, given)
         case = f"relu(x1 @ w1 + x2 @ w2) {options.size}x{options.size}, {name}"
         for what, peer, target in (
-            ("eager code", lambda: tx.relu(x1 @ w1 + x2 @ w2), FASTER),
+            ("eager code", lambda: tx.relu(x1 @ w1 + x2 @ w2), AS_FAST),
             (f"one after the other, {options.threads} threads each", after, AS_FAST),
         ):
             found = compare(f"{case}: {what}", ours, peer, target=target, rounds=options.rounds)
