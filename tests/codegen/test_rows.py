@@ -193,6 +193,40 @@ def test_every_dtype(dtype, layout):
             check(_reduction(dtype, combiner), sizes, layout, host())
 
 
+@pytest.mark.parametrize("dtype", ["i8", "i64", "f16", "bf16", "f32", "f64"])
+def test_rows_of_every_short_length(dtype):
+    for combiner in ("add", "max"):
+        kernel = _reduction(dtype, combiner)
+        for columns in (*range(9), *range(15, 18), 31, 32, 33, 49, 63, 64, 65, 100, 127, 128, 129):
+            for rows in (1, 16, 35):
+                check(kernel, (rows, 1, columns), "along", host())
+
+
+def test_short_rows_add_up_like_one_that_stays_and_store_anywhere():
+    b = Builder()
+    b.store(2, b.reduce("add", b.load(0, "f32") * b.load(1, "f32")))
+    operands = (Operand("f32"), Operand("f32", "column"), Operand("f32", "row", True))
+    kernel = Kernel(operands, tuple(b.instructions))
+    rng = np.random.default_rng(3)
+    for columns in (1, 16, 17, 49, 64, 70, 200):
+        sizes = (37, 1, columns)
+        x = rng.normal(size=sizes).astype(np.float32)
+        found = []
+        for step in (1, 3):  # results side by side, and apart
+            made = np.zeros((37 * step, 1, 1), np.float32)[::step]
+            run(kernel, [x, np.ones((1, 1, columns), np.float32), made], sizes, "along", host())
+            found.append(made.copy())
+        one = np.zeros(
+            (37, 1, 1), np.float32
+        )  # where an operand stays, short rows have no form of their own
+        arrays = x, np.ones(1, np.float32), one
+        pointers = (ctypes.c_void_p * 3)(*(a.ctypes.data for a in arrays))
+        strides = (ctypes.c_int64 * 9)(4 * columns, 0, 4, 0, 0, 0, 4, 0, 0)
+        _function(kernel, "along", host())(pointers, strides, *sizes, None)
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(found[0], one)
+
+
 @pytest.mark.parametrize("layout", list(LAYOUTS))
 @pytest.mark.parametrize("combiner", ["max", "min"])
 def test_nan_comes_through_wherever_it_is(layout, combiner):

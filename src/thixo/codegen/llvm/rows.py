@@ -139,7 +139,9 @@ class Along:
                 f.variable(f"[{self.count * self.most} x {element}]") if reads else ""
             )
         # An operand that stays where it is has the mask 0: its offsets vanish.
-        self.moving = [f.op(f"sext i1 {f.compare('ne', s[2], 0)} to i64") for s in self.strides]
+        self.moving: list[str | None] = [
+            f.op(f"sext i1 {f.compare('ne', s[2], 0)} to i64") for s in self.strides
+        ]
         self.total = f.mul("%segments", "%columns")
         room = f.mul(f.add(self.total, PAD), 8)
         slots = [v for v in self.plan.kept if v not in self.plan.places]
@@ -363,7 +365,7 @@ class Along:
                 if v in self.plan.places:
                     self.fetch_ahead(lanes, self.plan.places[v], place, skip)
                 lanes.store(operand, [values[v]], place, left)
-        mask = None if left is None else f.mask(left, lanes.count)
+        mask = None if left is None else lanes.masks.get(left) or f.mask(left, lanes.count)
         for r, total in zip(walk.reduces, sums, strict=True):
             factors = exact_factors(body, body[r], self.target)
             if lanes is self.vectors and factors:

@@ -7,11 +7,15 @@ of one vector, then comes the next walk.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Callable, Iterator
+
 from thixo.codegen.instructions import BYTES, Instruction, is_float
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.llvm.lanes import REGISTER
-from thixo.codegen.llvm.rows import Along, lanes_of, prepare
-from thixo.codegen.llvm.rows_reduce import across_rows
+from thixo.codegen.llvm.rows import STEPS, Along, lanes_of, prepare
+from thixo.codegen.llvm.rows_reduce import Accumulator, across_rows
 from thixo.codegen.llvm.rows_stages import Stages, Walk
 from thixo.codegen.llvm.target import Target
 
@@ -19,6 +23,9 @@ LEAST = 4  # uniform instructions that are worth it
 MOST_OPERANDS = 2  # of full size: with more, rows that are walked again are better walked alone
 NEAREST = 8192  # bytes of a block that is walked again, which stays in the nearest cache
 LONG = 1024  # bytes of a row that is walked again, from which on it is walked alone
+CHEAP = (
+    4  # instructions for each place, up to which a form of its own for short rows is little code
+)
 
 
 def _uniform(plan: Stages) -> list[int]:
@@ -90,20 +97,30 @@ class AlongBlocks(Along):
         if len(self.plan.walks) > 1:
             row_bytes = f.intrinsic("umax", "i64", f.mul(self.total, self.widest_operand()), "1")
             most = f.intrinsic("umax", "i64", f.min(f.div(NEAREST, row_bytes), count), "1")
+        short = ShortRows(self) if ShortRows.gain(self) else None
         with f.loop(0, "%rows", most) as start:
             self.start = start
             self.some = f.min(most, f.sub("%rows", start))
             self.values = {}
             self.define(self.plan.before)
             for walk in self.plan.walks:
-                with f.loop(0, self.some) as lane:
-                    self.lane = lane
-                    self.enter_row(f.add(start, lane))
-                    self.fetch(walk)
-                    self.walk(walk)
+                if short is None:
+                    self.each_row(walk, self.walk)
+                else:
+                    short.write(walk)
+                    with f.unless(short.fits):
+                        self.each_row(walk, self.walk)
                 for r in walk.reduces:
                     self.fold(r)
                 self.define(walk.uniform)
+
+    def each_row(self, walk: Walk, write: Callable[[Walk], None]) -> None:
+        """A walk along every row of the block."""
+        with self.f.loop(0, self.some) as lane:
+            self.lane = lane
+            self.enter_row(self.f.add(self.start, lane))
+            self.fetch(walk)
+            write(walk)
 
     def line(self, v: int) -> str:
         """The values of all rows of the block."""
@@ -196,8 +213,105 @@ class AlongBlocks(Along):
                 self.aside[key] = f.variable(self.vectors.type(type))
             f.store(self.vectors.type(type), value, self.aside[key])
             lines.append(self.aside[key])
-        with f.loop(0, self.some) as lane:
+        if self.target.masks:
+            first = f.at(self.bases[at], f.mul(self.start, operand.bytes))
+            dense = f.compare("eq", self.strides[at][0], operand.bytes)
+            with f.when(dense):
+                self.vectors.store(operand, parts, first, self.some)
+            singles = f.choose(dense, "i64", 0, self.some)
+        else:
+            singles = self.some
+        with f.loop(0, singles) as lane:
             row = f.at(self.bases[at], f.mul(f.add(self.start, lane), self.strides[at][0]))
             element = REGISTER[type]
             values = [f.load(element, f.at(line, lane, element), BYTES[type]) for line in lines]
             self.single.store(operand, values, row)
+
+
+class ShortRows:
+    """Rows of one leaf: where their vectors end is the same for all of them, and there is no tree to keep.
+
+    Each row is added up in the same order as any other.
+    """
+
+    @staticmethod
+    def gain(rows: AlongBlocks) -> bool:
+        """Whether what a row costs besides its places is much of it, and can be saved."""
+        walks, body = rows.plan.walks, rows.kernel.body
+        if len(walks) != 1 or not rows.target.masks or rows.count == 1:
+            return False
+        walk = walks[0]
+        if walk.stores or walk.cost > CHEAP:
+            return False
+        return all(body[v].op != "index" for v in walk.computed)
+
+    def __init__(self, rows: AlongBlocks) -> None:
+        """What all rows share, written before the first."""
+        f, self.rows = rows.f, rows
+        walk, body, count = rows.plan.walks[0], rows.kernel.body, rows.count
+        self.copies = rows.copies(walk)
+        self.fits = f.compare("eq", "%segments", 1)
+        # None at all are not fewer than one.
+        short = f.compare("ult", f.sub("%columns", 1), STEPS * self.copies * count)
+        self.fits = f.op(f"and i1 {self.fits}, {short}")
+        for at in sorted({body[v].attribute[0] for v in walk.computed if body[v].op == "load"}):
+            moves = f.compare("ne", rows.strides[at][2], 0)
+            self.fits = f.op(f"and i1 {self.fits}, {moves}")
+        self.ends = [
+            f.mul(f.div("%columns", step), step)
+            for step in dict.fromkeys((self.copies * count, count))
+        ]
+        self.left = f.sub("%columns", self.ends[-1])
+        self.rest = f.compare("ne", self.left, 0)
+        # The last of few vectors may be a whole one.
+        self.number = f.div(f.add("%columns", count - 1), count)
+        self.last = f.sub("%columns", f.mul(f.sub(self.number, 1), count))
+        for left in (self.left, self.last):
+            rows.vectors.keep_mask(left)
+        self.few = f.compare("slt", "%columns", self.copies * count)
+
+    def write(self, walk: Walk) -> None:
+        """All rows of a block, in the form for their length."""
+        f = self.rows.f
+        with f.when(self.fits):
+            with f.when(self.few):
+                for number in range(1, self.copies + 1):
+                    with f.when(f.compare("eq", self.number, number)):
+                        self.rows.each_row(walk, functools.partial(self.some_vectors, number))
+            with f.unless(self.few):
+                self.rows.each_row(walk, self.walk)
+
+    @contextlib.contextmanager
+    def row(self, walk: Walk, copies: int) -> Iterator[list[Accumulator]]:
+        """What one row accumulates."""
+        rows, body = self.rows, self.rows.kernel.body
+        sums = [Accumulator(rows.vectors, body[r], 1, copies) for r in walk.reduces]
+        for one in sums:
+            one.reset()
+        rows.first, rows.places = "0", rows.rows
+        moving, rows.moving = rows.moving, [None] * len(rows.moving)
+        yield sums
+        rows.moving = moving
+        for r, one in zip(walk.reduces, sums, strict=True):
+            rows.found(r, one.folded()[0])
+
+    def some_vectors(self, number: int, walk: Walk) -> None:
+        """A row of so many, less than there are copies: one after the other, without a loop."""
+        rows = self.rows
+        with self.row(walk, 1) as sums:
+            for n in range(number):
+                left = self.last if n == number - 1 else None
+                rows.body(rows.vectors, walk, sums, str(n * rows.count), 0, left)
+
+    def walk(self, walk: Walk) -> None:
+        """Along one row."""
+        rows, f = self.rows, self.rows.f
+        with self.row(walk, self.copies) as sums:
+            begin = "0"
+            for end, copies in zip(self.ends, dict.fromkeys((self.copies, 1)), strict=True):
+                with f.loop(begin, end, copies * rows.count) as i:
+                    for copy in range(copies):
+                        rows.body(rows.vectors, walk, sums, i, copy)
+                begin = end
+            with f.when(self.rest):
+                rows.body(rows.vectors, walk, sums, begin, 0, self.left)
