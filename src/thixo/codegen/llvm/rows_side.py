@@ -114,6 +114,9 @@ class SideBySide:
     def entered(self, kind: Kind) -> None:
         """A block's turn begins; a walk among several has more to do here."""
 
+    def turned(self, kind: Kind, first: str, last: str) -> None:
+        """Some places of a block come next."""
+
     def ended(self, kind: Kind) -> None:
         """All of a block's rows are known."""
 
@@ -204,6 +207,7 @@ class SideBySide:
             for one in kind.sums:
                 one.restore()
             kind.block.turn_to(segment)
+            self.turned(kind, first, last)
             with f.loop(first, last) as i:
                 kind.block.body(self.walk, kind.sums, i, fetches=False)
             for one in kind.sums:

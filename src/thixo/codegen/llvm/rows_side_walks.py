@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from thixo.codegen.llvm.rows_across import Block
 
 PLACES = 4  # of a block before the next block's turn, which begins with more than that of a single walk does
+MANY = 3  # blocks from which on memory is asked for ahead
+SOON = 8  # places between what is computed and what is asked for
 HELD = (
     1 << 19
 )  # bytes of an operand's block from which on the second cache does not hold it for the next walk
@@ -97,6 +99,7 @@ class _OneWalk(SideBySide):
     foreseen = PLACES
     held: list[dict[int, str]]
     known: set[int]
+    wide: str  # whether so many blocks are left
 
     def place(self, kind: Kind, v: int, group: int) -> str:
         """Where a block's value of a row waits."""
@@ -121,17 +124,29 @@ class _OneWalk(SideBySide):
             for g, value in enumerate(kind.block.values[v]):
                 self.f.store(type, value, self.place(kind, v, g))
 
+    def turned(self, kind: Kind, first: str, last: str) -> None:
+        """Ask for what comes, where a stretch is wide: no hardware foresees short pieces of many long lines.
+
+        Few blocks are as good as one stream, which it does foresee.
+        """
+        f = self.f
+        with f.when(self.wide):
+            kind.block.fetch_soon(self.walk, f.add(first, SOON), f.add(last, SOON))
+
     def write_stretch(self, start: str, leaf: int) -> None:
         """One walk through a stretch of rows; the last reduces nothing."""
+        f = self.f
+        rows = f.sub("%rows", start)
+        self.wide = f.compare("sge", rows, MANY * self.kinds[0].rows)
         if self.walk.reduces:
             super().write_stretch(start, leaf)
             return
-        f = self.f
         self.count(start, f.min(f.sub("%rows", start), self.stretch))
         with f.loop(0, "%segments") as segment, f.loop(0, "%columns", PLACES) as first:
             last = f.min(f.add(first, PLACES), "%columns")
             for kind in self.each():
                 kind.block.turn_to(segment)
+                self.turned(kind, first, last)
                 with f.loop(first, last) as i:
                     kind.block.body(self.walk, [], i, fetches=False)
         for kind in self.each():
