@@ -6,12 +6,13 @@
 ['nn.functional.attention']
 
 Scores may be scaled by a number, on either side of the product, and have a mask added or chosen by. It fires where nobody
-else reads the scores or their shares. Sums are added up in another order (a few units in the last place), and a query
-that a mask shuts out from every key gets zeros, as the operator says, where a softmax of nothing is NaN.
+else reads the scores or their shares. Sums are added up in another order (a few units in the last place). A query that a mask
+shuts out from every key gets zeros from the operator, and NaN from a softmax of nothing: that is put back.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -63,7 +64,18 @@ def _build(graph: Graph, found: dict[str, Any], node: Node) -> Value | None:
         return None
     if found["shuts"]:
         (args[3],) = graph.add(negate, [mask], [mask.type], source=node.source).outputs
-    return graph.add(op, args, types, source=node.source).outputs[0]
+    y, total = graph.add(op, args, types, source=node.source).outputs
+    return y if mask is None else _nan_of_nothing(graph, y, total, node.source)
+
+
+def _nan_of_nothing(graph: Graph, y: Value, total: Value, source: str | None) -> Value:
+    """The results, with NaN for queries that may attend to nothing: their scores' sum is infinite."""
+
+    def add(name: str, *args: Any) -> Value:
+        op = find(name)
+        return graph.add(op, list(args), result_types(op, list(args)), source=source).outputs[0]
+
+    return add("where", add("eq", add("unsqueeze", total, -1), math.inf), math.nan, y)
 
 
 class _Match:
