@@ -4,6 +4,9 @@ python -m bench growth [--rounds 5] [--case mlp_train gpt_train] [--layers 48]
 
 Each time is that of a fresh process: from a declared graph to the first result, so passes, schedule, kernels and binding, less
 what a second run takes. How long declaring took, in which Python walks through every layer, is told beside.
+
+Models have ends that are no layers, so that all layers are equal, the first and the last too, and one layer is one of the 48: something
+before them learns, so the first hands a gradient back as the others do, and what comes after them hands one to the last.
 """
 
 import argparse
@@ -17,17 +20,23 @@ from typing import Any
 
 LIMIT = 1.5  # times the seconds of one layer
 WIDTH, HEADS, LENGTH, BATCH = 64, 2, 16, 4
+FEATURES, CLASSES = 24, 10  # of the MLP's ends
 
 
 def mlp(tx: Any, layers: int) -> tuple[Any, list[Any], list[Any]]:
     """A loss, its parameters, and what is fed: layers of one width and GELU."""
-    x = tx.static.placeholder((BATCH, WIDTH), tx.float32, "x")
-    parameters, y = [], x
+    f, variable = tx.nn.functional, tx.static.variable
+    x = tx.static.placeholder((BATCH, FEATURES), tx.float32, "x")
+    parameters: list[Any] = []
+
+    def linear(y: Any, size: int, to: int) -> Any:
+        parameters.extend([variable(tx.full((to, size), 0.01)), variable(tx.zeros(to))])
+        return f.linear(y, *parameters[-2:])
+
+    y = f.gelu(linear(x, FEATURES, WIDTH))
     for _ in range(layers):
-        w = tx.static.variable(tx.full((WIDTH, WIDTH), 0.01))
-        b = tx.static.variable(tx.zeros(WIDTH))
-        parameters += [w, b]
-        y = tx.nn.functional.gelu(tx.nn.functional.linear(y, w, b))
+        y = f.gelu(linear(y, WIDTH, WIDTH))
+    y = linear(y, WIDTH, CLASSES)
     return (y * y).mean(), parameters, [x]
 
 
@@ -49,7 +58,8 @@ def gpt(tx: Any, layers: int) -> tuple[Any, list[Any], list[Any]]:
         y = y.reshape(BATCH, LENGTH, HEADS, WIDTH // HEADS)
         return y.transpose(1, 2)  # (batch, head, time, size)
 
-    y = x
+    parameters.append(variable(tx.zeros((LENGTH, WIDTH))))  # of positions
+    y = x + parameters[-1]
     for _ in range(layers):
         q, k, v = linear(norm(y), WIDTH, 3 * WIDTH).split(WIDTH, 2)
         seen = f.scaled_dot_product_attention(heads(q), heads(k), heads(v), is_causal=True)
