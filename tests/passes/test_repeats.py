@@ -7,6 +7,7 @@ import thixo as tx
 from thixo import nn
 from thixo.graph.control import CALL
 from thixo.passes import optimize, repeats
+from thixo.runtime import batch, cache, kernels, sunk
 from thixo.static import Graph, Session, constant, placeholder
 
 
@@ -175,3 +176,25 @@ def test_numbers_that_parameters_share_are_recorded_once():
     made = g.program.nodes[before:]
     numbers = [n for n in made if n.op.full_name == "pow" and not n.outputs[0].type.shape]
     assert 0 < len(numbers) <= 3  # two rates and a root, however many parameters there are
+
+
+@pytest.mark.parametrize("executor", ["sunk", "ready"])
+def test_kernels_that_are_not_there_yet_are_asked_for_once(executor, tmp_path, monkeypatch):
+    known = trained(6, executor=executor)
+    finished = []
+
+    class Counted(batch.Batch):
+        def finish(self):
+            finished.append(super().finish())
+            return finished[-1]
+
+    monkeypatch.setattr(sunk, "Batch", Counted)
+    monkeypatch.setattr(kernels, "_addresses", {})
+    cache.use(tmp_path)
+    try:
+        again = trained(6, executor=executor)
+    finally:
+        cache.use(None)
+    assert finished == [True, False]  # the second turn finds all of them
+    for a, b in zip(known, again, strict=True):
+        assert a.tobytes() == b.tobytes()

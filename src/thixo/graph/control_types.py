@@ -36,10 +36,12 @@ def instantiate(graph: Graph, types: Sequence[Type], what: str) -> list[Type]:
 def bind_sizes(graph: Graph, types: Sequence[Type], what: str) -> dict[str, Size]:
     """What the sizes of a graph are where its inputs have these types."""
     sizes: dict[str, Size] = {}
+    left = []  # what is not known to be right by its very type
     for value, given in zip(graph.inputs, types, strict=True):
         wanted = value.type
         if wanted is given and _is_fixed(wanted):
             continue
+        left.append((value, given))
         if (
             wanted.dtype is not given.dtype
             or wanted.ndim != given.ndim
@@ -58,9 +60,7 @@ def bind_sizes(graph: Graph, types: Sequence[Type], what: str) -> dict[str, Size
                         f"{what}: size {name} of graph {graph.name} must be {limits}, is {actual}"
                     )
                 sizes[name] = actual
-    for value, given in zip(graph.inputs, types, strict=True):
-        if value.type is given and _is_fixed(given):
-            continue
+    for value, given in left:
         for size, actual in zip(value.type.shape, given.shape, strict=True):
             expected = size.substitute(sizes) if isinstance(size, Dim) else size
             if not equal(expected, actual):
@@ -70,8 +70,8 @@ def bind_sizes(graph: Graph, types: Sequence[Type], what: str) -> dict[str, Size
     return sizes
 
 
-def _is_fixed(type: Type) -> bool:
-    return Dim not in [size.__class__ for size in type.shape]
+def _is_fixed(given: Type) -> bool:
+    return Dim not in map(type, given.shape)
 
 
 def _substituted(type: Type, sizes: dict[str, Size]) -> Type:

@@ -139,7 +139,9 @@ class Interpreter:
         if isinstance(a, Dim):
             return a.evaluate(self.sizes)
         if isinstance(a, tuple | list):
-            return type(a)(self._fill(e, values) for e in a)
+            return type(a)(
+                [values[e] if e.__class__ is Value else self._fill(e, values) for e in a]
+            )
         return map_values(a, values.__getitem__)
 
     def _bind_inputs(self, values: dict[Value, Any]) -> None:

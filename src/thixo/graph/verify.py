@@ -60,6 +60,7 @@ class _Verifier:
         self.names: set[str] = set()
         self.symbols = set(symbols_of(graph))
         self.bound: set[str] = set()  # sizes known so far, from inputs and results of nodes
+        self.sized: set[int] = set()  # types, by identity, of which all sizes are known
         self.guarded = {str(g) for g in graph.guards}
 
     def run(self) -> None:
@@ -103,12 +104,15 @@ class _Verifier:
                 self._fail(f"constant {value} has a symbolic size")
 
     def _check_sizes(self, value: Value, node: Node | None) -> None:
+        if id(value.type) in self.sized:
+            return
         for size in value.type.shape:
             if isinstance(size, Dim):
                 for name in size.symbols:
                     if name not in self.bound:
                         what = f"input {value}" if node is None else value.name
                         self._fail(f"{what}: nothing says how large {name} is", node)
+        self.sized.add(id(value.type))
 
     # ---- nodes
 

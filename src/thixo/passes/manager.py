@@ -164,8 +164,11 @@ def _optimized(graph: Graph, plan: _Plan, verified: bool) -> Optimized:
     result = Optimized(graph.copy())
     signature = _signature(graph) if verified else None
     known: Known = {}
+    found_nothing: dict[Pass, int] = {}  # after how many reports a pass did
 
     def run(one: Pass) -> int:
+        if found_nothing.get(one) == len(result.reports):
+            return 0  # and nothing has changed since
         report = _run(one, result.graph, plan.show)
         if report.changes:
             result.reports.append(report)
@@ -176,6 +179,8 @@ def _optimized(graph: Graph, plan: _Plan, verified: bool) -> Optimized:
                     raise GraphError(f"pass {one.name}: {error}") from None
                 if _signature(result.graph) != signature:
                     raise GraphError(f"pass {one.name}: changed the type of graph {graph.name}")
+        else:
+            found_nothing[one] = len(result.reports)
         return report.changes
 
     for one in plan.chosen:

@@ -76,15 +76,16 @@ def fold_constants(graph: Graph, firings: list[Firing]) -> int:
 
     def change(one: Graph) -> int:
         def replace(node: Node) -> Sequence[Value] | None:
+            if has_graphs(node):
+                return None
             inputs = list(values_in(node.args))
+            if not all(isinstance(one.constants.get(v), np.ndarray) for v in inputs):
+                return None
             if (
                 (not inputs and not getattr(node.op, "counts", False))
-                or has_graphs(node)
                 or is_random(node)
                 or next(iter(sizes_in(node.args)), None)
             ):
-                return None
-            if not all(isinstance(one.constants.get(v), np.ndarray) for v in inputs):
                 return None
             elements = [int(np.prod([int(n) for n in v.type.shape])) for v in node.outputs if not any(sizes_in(list(v.type.shape)))]  # fmt: skip
             given = max((one.constants[v].size for v in inputs), default=0)

@@ -65,7 +65,7 @@ def _key(a: Any) -> Any:
     if isinstance(a, Graph):
         return "id", id(a)
     if isinstance(a, tuple | list):
-        return type(a).__name__, tuple(map(_key, a))
+        return type(a).__name__, tuple([id(e) if e.__class__ is Value else _key(e) for e in a])
     if isinstance(a, slice):
         return "slice", _key((a.start, a.stop, a.step))
     if isinstance(a, float):

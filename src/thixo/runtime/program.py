@@ -20,7 +20,7 @@ from thixo import _core, progress
 from thixo.dtype import int64, uint8
 from thixo.errors import ShapeError, ThixoError
 from thixo.graph.constants import type_of
-from thixo.graph.control import PRODUCTS, is_random, product_in
+from thixo.graph.control import CALL, PRODUCTS, is_random, product_in
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.layouts import lies_well, looks_at_memory, needs_rows
@@ -54,6 +54,9 @@ class Context:
         self.parallel = parallel  # steps of the outermost program run several at once
         self.programs: dict[Any, Any] = {}
         self.scope: Any = None  # the lane in which the node that is bound now runs
+        self.partial = False  # a kernel is not there yet: all of this is bound again
+        self.outermost: Binding | None = None
+        self.asked: set[int] = set()  # graphs that have been bound, all their kernels asked for
         self._schedules: dict[int, Schedule] = {}
         todo = [] if schedule is None else [schedule]
         while todo:
@@ -106,6 +109,8 @@ class Binding(ControlFlow, Ending):
     ) -> None:
         self.graph = graph
         self.context = context
+        if context.outermost is None:
+            context.outermost = self
         self.flow = Flow() if parallel else None
         self.program = _core.Program(graph.name)
         self.machine = _Machine(graph, "eager")
@@ -136,8 +141,11 @@ class Binding(ControlFlow, Ending):
             self._bind_nodes()
         finally:
             context.scope = outer
+        if not self.dynamic:
+            context.asked.add(id(graph))
         self.position = len(self.nodes)
-        self._finish(writes)
+        if not context.partial or context.outermost is not self:  # else nobody looks at the end
+            self._finish(writes)
 
     def _bind_nodes(self) -> None:
         sections = [] if self.plan is None else self.plan.sections
@@ -155,7 +163,7 @@ class Binding(ControlFlow, Ending):
             except Pending:
                 # The next program that is made finds the kernel; this one goes on to ask for the others, of the same layouts.
                 self._made(node, any_layout=True)
-                self.partial = True
+                self.partial = context.partial = True
             if self.flow is not None:
                 self._flow_of(node)
         if sections:
@@ -182,9 +190,11 @@ class Binding(ControlFlow, Ending):
             self.tensors[value] = self._tensor(value, tensor.stride())
             fixed = isinstance(data, np.ndarray) and value not in graph.mutations
             self.program.constant(self.tensors[value], tensor, fixed)
-        self.dynamic = {
-            v for n in graph.nodes for v in n.outputs if any(map(self._is_open, v.type.shape))
-        }
+        types = {id(v.type): v.type for n in graph.nodes for v in n.outputs}
+        opened = {i for i, type in types.items() if any(map(self._is_open, type.shape))}
+        self.dynamic = set()
+        if opened:
+            self.dynamic = {v for n in graph.nodes for v in n.outputs if id(v.type) in opened}
 
     def _is_open(self, size: Any) -> bool:
         return isinstance(size, Dim) and any(name not in self.sizes for name in size.symbols)
@@ -241,6 +251,10 @@ class Binding(ControlFlow, Ending):
 
     def _node(self, node: Node) -> None:
         self.in_python = False
+        if node.op is CALL and self.context.partial and self._was_asked(node.args[0]):
+            self.partial = True
+            self._made(node)
+            return None
         for value in values_in(node.args):
             if value in self.root:
                 self.last[self.root[value]] = self.position
@@ -273,6 +287,10 @@ class Binding(ControlFlow, Ending):
             return None
         self._made(node, any_layout=True)
         return self._operator(node, args)
+
+    def _was_asked(self, graph: Graph) -> bool:
+        """Whether one more call of a graph asks for no kernel that is new."""
+        return not self.dynamic and id(graph) in self.context.asked
 
     def _in_place(self, node: Node, args: list[Any]) -> bool:
         """Lines of what the graph changes are replaced where they are."""

@@ -25,7 +25,12 @@ def prune(graph: Graph, fetches: Sequence[ir.Value | Operation]) -> ir.Graph:
     values, controls = need.values, graph.controls
     for node in reversed(program.nodes):
         if not values.isdisjoint(node.outputs):
-            values.update(ir.values_in(node.args))
+            for a in node.args:
+                kind = a.__class__
+                if kind is ir.Value:
+                    values.add(a)
+                elif kind not in ir.PLAIN:
+                    values.update(ir.values_in((a,)))
             if controls:
                 for one in controls.get(node.outputs[0], ()):
                     need.add(one)
