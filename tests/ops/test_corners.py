@@ -105,3 +105,10 @@ def agree(a, b, signs):
     if a == b:
         return a != 0 or not signs or math.copysign(1, a) == math.copysign(1, b)
     return math.isfinite(a) and math.isfinite(b) and abs(a - b) <= 1e-9 * abs(b) + 1e-300
+
+
+def test_hypot_has_no_slope_at_its_tip():
+    a, b = (tx.tensor(x, requires_grad=True) for x in ([0.0, 3.0, 0.0], [0.0, 4.0, 2.0]))
+    tx.hypot(a, b).sum().backward()
+    np.testing.assert_allclose(a.grad.numpy(), [0, 0.6, 0], rtol=1e-6)
+    np.testing.assert_allclose(b.grad.numpy(), [0, 0.8, 1], rtol=1e-6)

@@ -244,10 +244,12 @@ class Hypot(Pointwise):
         return k.hypot(input, other)
 
     def vjp_input(g, input, y):
-        return g * (input / y)
+        return g * (
+            input / tx.where(y == 0, 1, y)
+        )  # at its tip a cone has no slope: 0, as for a norm
 
     def vjp_other(g, other, y):
-        return g * (other / y)
+        return g * (other / tx.where(y == 0, 1, y))
 
     reference = elementwise(math.hypot)
     samples = binary_samples(numbers="none")
