@@ -23,6 +23,7 @@ LEAST = 4  # uniform instructions that are worth it
 MOST_OPERANDS = 2  # of full size: with more, rows that are walked again are better walked alone
 NEAREST = 8192  # bytes of a block that is walked again, which stays in the nearest cache
 LONG = 1024  # bytes of a row that is walked again, from which on it is walked alone
+FEW = 8  # lanes that may be taken one by one
 CHEAP = (
     4  # instructions for each place, up to which a form of its own for short rows is little code
 )
@@ -113,6 +114,11 @@ class AlongBlocks(Along):
                 for r in walk.reduces:
                     self.fold(r)
                 self.define(walk.uniform)
+
+    def masks_fit(self, at: int) -> bool:
+        """Whether some lanes of an operand are read and written quickly: many narrow ones may be taken one by one."""
+        target, bytes = self.target, self.kernel.operands[at].bytes
+        return target.masks and (bytes >= 4 or target.vector_bytes == 64 or self.count <= FEW)
 
     def each_row(self, walk: Walk, write: Callable[[Walk], None]) -> None:
         """A walk along every row of the block."""
@@ -213,7 +219,7 @@ class AlongBlocks(Along):
                 self.aside[key] = f.variable(self.vectors.type(type))
             f.store(self.vectors.type(type), value, self.aside[key])
             lines.append(self.aside[key])
-        if self.target.masks:
+        if self.masks_fit(at):
             first = f.at(self.bases[at], f.mul(self.start, operand.bytes))
             dense = f.compare("eq", self.strides[at][0], operand.bytes)
             with f.when(dense):
@@ -238,10 +244,13 @@ class ShortRows:
     def gain(rows: AlongBlocks) -> bool:
         """Whether what a row costs besides its places is much of it, and can be saved."""
         walks, body = rows.plan.walks, rows.kernel.body
-        if len(walks) != 1 or not rows.target.masks or rows.count == 1:
+        if len(walks) != 1 or rows.count == 1:
             return False
         walk = walks[0]
         if walk.stores or walk.cost > CHEAP:
+            return False
+        loads = [body[v].attribute[0] for v in walk.computed if body[v].op == "load"]
+        if not rows.target.masks or not all(map(rows.masks_fit, loads)):
             return False
         return all(body[v].op != "index" for v in walk.computed)
 
