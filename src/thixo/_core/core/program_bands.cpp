@@ -215,7 +215,7 @@ void PointwiseStep::run_part(int64_t from, int64_t to, int64_t rows) {
   const int64_t each = total_ / rows;
   char* data[kMaxOperands];
   for (size_t k = 0; k < places_.size(); ++k) data[k] = places_[k].at() + from * each * strides_[k];
-  loop_(data, strides_.data(), (to - from) * each);
+  loop_(data, strides_.data(), (to - from) * each | how_);
 }
 
 }  // namespace thixo

@@ -19,7 +19,7 @@ Place placed(const KernelOperand& operand, std::vector<Ref<Storage>>& numbers) {
 
 PointwiseStep::PointwiseStep(Loop loop, int64_t grain, bool in_lines, const Dims& sizes,
                              const std::vector<KernelOperand>& operands, int results)
-    : loop_(loop), grain_(grain), results_(results) {
+    : loop_(loop), grain_(grain), results_(results), how_(unaided(in_lines)) {
   const int count = static_cast<int>(operands.size());
   if (count > kMaxOperands) fail(ErrorKind::Internal, "program: " + std::to_string(count) + " operands; at most 16");
   std::vector<Array> arrays;
@@ -51,7 +51,7 @@ void PointwiseStep::run() {
   if (!nest_) {
     char* data[kMaxOperands];
     for (size_t k = 0; k < count; ++k) data[k] = places_[k].at();
-    return loop_(data, strides_.data(), total_);
+    return loop_(data, strides_.data(), total_ | how_);
   }
   for (size_t k = 0; k < count; ++k) nest_->data[k] = places_[k].at();
   run_nest(*nest_, loop_, grain_);

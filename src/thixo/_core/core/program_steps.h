@@ -71,6 +71,7 @@ struct PointwiseStep final : Step {
   Loop loop_;
   int64_t grain_, total_ = 0;
   int results_;
+  int64_t how_;  // part of the number of elements: see unaided
   std::vector<Place> places_;
   std::vector<int64_t> strides_;  // where one call of the loop is all
   std::unique_ptr<struct Nest> nest_;  // else

@@ -4,7 +4,9 @@
 
 Strides are in bytes; each is the operand's element size, or 0 (any other is the caller's affair: it
 copies such operands into a line first). A `one` operand stays where it is. A negative n asks for -n elements of results
-that begin at lines of the cache and are too many for it: where memory is the limit they are written past it. Inputs come first, then, if the
+that begin at lines of the cache and are too many for it: where memory is the limit they are written past it. The bit `UNAIDED` of
+another n, which is no part of the number, says that nothing is to be fetched ahead, since the processor does better by itself (AMD's
+do); without it the loop is as right, only slower there. Inputs come first, then, if the
 body checks anything, the status word (an int64 to which bits are added), then the results.
 """
 
@@ -28,19 +30,28 @@ def copies_of(kernel: Kernel) -> int:
 
     Of a light body memory is the limit; a heavy one has too few registers for two.
     """
-    cost = sum(i.op not in ("load", "store", "const", "bits") for i in kernel.body)
-    return 2 if 12 <= cost <= 26 else 1
+    return 2 if 12 <= cost_of(kernel) <= 26 else 1
+
+
+def cost_of(kernel: Kernel) -> int:
+    """Instructions that compute."""
+    return sum(i.op not in ("load", "store", "const", "bits") for i in kernel.body)
 
 
 AHEAD = (
     2048  # bytes between what is computed and what is fetched: hardware does not look beyond a page
 )
 LEAST = 512  # elements that are worth it
+UNAIDED = 1 << 62  # as kUnaided in core/kernels/nest.h
+# Vectors that a loop reads before it writes any, where nothing is fetched ahead and few instructions compute. A read whose
+# address agrees in its last 12 bits with that of a write under way waits for it: so fewer do. Short rows lose by it.
+TOGETHER = 4
+FEW = 4
 
 
 def waits_for_memory(kernel: Kernel) -> bool:
     """Whether so little is computed that memory is the limit."""
-    return sum(i.op not in ("load", "store", "const", "bits") for i in kernel.body) <= 26
+    return cost_of(kernel) <= 26
 
 
 def pointwise(kernel: Kernel, name: str, target: Target) -> str:
@@ -50,7 +61,7 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
                  attributes=target.attributes)  # fmt: skip
     loop = _Loop(kernel, f)
     past_cache = f.compare("slt", "%n", 0)
-    n = f.choose(past_cache, "i64", f.sub(0, "%n"), "%n")
+    n = f.choose(past_cache, "i64", f.sub(0, "%n"), f.op(f"and i64 %n, {UNAIDED - 1}"))
     loop.enter(count)
     if count > 1:
         vectors = Lanes(f, count, target)
@@ -80,7 +91,7 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
 
 
 def _large(loop: _Loop, vectors: Lanes, n: str, past_cache: str) -> str:
-    """The loops over many elements, which write past the cache or fetch ahead; how many they took."""
+    """The loops over many elements, which write past the cache, fetch ahead or take vectors together; how many they took."""
     f, target, copies = loop.f, vectors.target, copies_of(loop.kernel)
     step = vectors.count * copies
     done = f.variable("i64", "0", align=8)
@@ -93,7 +104,8 @@ def _large(loop: _Loop, vectors: Lanes, n: str, past_cache: str) -> str:
                 loop.advance(step)
             f.store("i64", whole, done)
     taken = f.load("i64", done)
-    with f.when(f.compare("sge", f.sub(n, taken), LEAST)):
+    unaided = f.compare("sge", "%n", UNAIDED)
+    with f.when(f.compare("sge", f.choose(unaided, "i64", 0, f.sub(n, taken)), LEAST)):
         whole = f.mul(f.div(n, step), step)
         far = loop.distances()
         with f.loop(taken, whole, step) as _:
@@ -101,6 +113,14 @@ def _large(loop: _Loop, vectors: Lanes, n: str, past_cache: str) -> str:
             loop.body(vectors, copies=copies)
             loop.advance(step)
         f.store("i64", whole, done)
+    if cost_of(loop.kernel) <= FEW:
+        step = vectors.count * TOGETHER
+        with f.when(f.compare("sge", f.choose(unaided, "i64", n, 0), LEAST)):
+            whole = f.mul(f.div(n, step), step)
+            with f.loop(0, whole, step) as _:
+                loop.body(vectors, copies=TOGETHER)
+                loop.advance(step)
+            f.store("i64", whole, done)
     return f.load("i64", done)
 
 

@@ -117,7 +117,11 @@ bool rows_are_lines(const Nest& nest, const int64_t* strides) {
 
 template <int N>
 void run_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
-  if (!nest.in_lines || rows_are_lines(nest, nest.strides[0])) return walk_rows<N>(nest, begin, end, loop);
+  if (!nest.in_lines) return walk_rows<N>(nest, begin, end, loop);
+  if (rows_are_lines(nest, nest.strides[0])) {
+    const int64_t how = unaided(true);
+    return walk_rows<N>(nest, begin, end, [&](char* const* at, const int64_t* strides, int64_t n) { loop(at, strides, n | how); });
+  }
   walk_rows<N>(nest, begin, end, [&](char* const* at, const int64_t* strides, int64_t n) {
     run_row(nest, loop, at, strides, n);
   });
@@ -207,7 +211,7 @@ void stream_row(const Nest& nest, Loop loop, char* const* at, const int64_t* str
     rest[k] = at[k] + head * strides[k];
     at_lines &= k < first || reinterpret_cast<uintptr_t>(rest[k]) % kLine == 0;
   }
-  loop(rest, strides, at_lines ? head - n : n - head);
+  loop(rest, strides, at_lines ? head - n : (n - head) | unaided(true));
 }
 
 void stream_rows(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
@@ -244,7 +248,7 @@ void run_large(const Nest& nest, Loop loop, int64_t grain) {
     return parallel_evenly(nest.total, grain, [&](int64_t begin, int64_t end) { range(nest, loop, begin, end); });
   }
   parallel_evenly(nest.total, grain,
-               [&](int64_t begin, int64_t end) { run_range<0>(nest, loop, begin, end); });
+               [&](int64_t begin, int64_t end) { (nest.count == 3 ? run_range<3> : run_range<0>)(nest, loop, begin, end); });
 }
 
 // Small nests, and large ones of one dimension, need no more than this.

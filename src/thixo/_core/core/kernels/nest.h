@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "../array.h"
+#include "../cpu.h"
 
 namespace thixo {
 
@@ -23,6 +24,10 @@ struct Nest {
   int64_t sizes[kMaxDims];
   int64_t strides[kMaxDims][kMaxOperands];
 };
+
+// Part of the n that a generated loop is given: the processor fetches ahead better by itself (codegen/llvm/pointwise.py).
+constexpr int64_t kUnaided = int64_t{1} << 62;
+inline int64_t unaided(bool generated) { return generated && cpu_features().amd ? kUnaided : 0; }
 
 // Merge in the order given; then, if several dimensions remain, order them by the last operand's
 // strides (smallest innermost) and merge again.
