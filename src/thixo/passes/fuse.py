@@ -223,7 +223,7 @@ class Bodies:
         for m in sorted(chosen):
             for v in grouping.inputs[m]:
                 outside = grouping.makers.get(v, -1) not in chosen
-                if outside and v not in inputs and not _is_number(graph, v):
+                if outside and v not in inputs and not is_number(graph, v):
                     inputs.append(v)
         outputs = [
             v
@@ -236,7 +236,7 @@ class Bodies:
         alike = _alike_key(graph, nodes, inputs, outputs)
         if alike in self._alike:  # of the same sizes too: there is nothing left to find out
             return Node(FUSED, (self._alike[alike], inputs), outputs, source)
-        body = self._shared(_body(graph, nodes, inputs, outputs))
+        body = self._shared(body_of(graph, nodes, inputs, outputs))
         try:
             with guards() as kept:
                 types = instantiate(body, [v.type for v in inputs], "fuse")
@@ -318,7 +318,7 @@ def _alike_key(
     return types, tuple(bounds.items()), tuple(body), tuple(numbers[v] for v in outputs)
 
 
-def _is_number(graph: Graph, v: Value) -> bool:
+def is_number(graph: Graph, v: Value) -> bool:
     """Whether a value is a constant without axes that cannot change."""
     return not v.type.ndim and isinstance(graph.constants.get(v), np.ndarray)
 
@@ -336,9 +336,10 @@ def _with_free(grouping: Grouping, members: Sequence[int]) -> set[int]:
     return found
 
 
-def _body(
+def body_of(
     graph: Graph, nodes: Sequence[Node], inputs: Sequence[Value], outputs: Sequence[Value]
 ) -> Graph:
+    """The graph of a fused node: these nodes on these inputs, with sizes of its own."""
     names = [n.op.sig.name for n in nodes if n.op.kind != "view"][-4:]
     body = Graph("_".join(["fused", *dict.fromkeys(names)]))
     sizes: dict[str, Size] = {}

@@ -31,7 +31,7 @@ from thixo.graph.ir import Graph, Node, Value, map_values
 from thixo.graph.sizes import sizes_in
 from thixo.graph.text import graph_text, node_text
 from thixo.graph.typing import result_types
-from thixo.passes.fuse import Unfit, _body, _is_number
+from thixo.passes.fuse import Unfit, body_of, is_number
 from thixo.passes.manager import Firing, graph_pass
 from thixo.symbolic import guards
 
@@ -96,9 +96,9 @@ def _ended(graph: Graph, product: Node, node: Node, bodies: dict[str, Graph]) ->
     inputs = [
         v
         for v in dict.fromkeys(v for n in nodes for v in n.inputs)
-        if v not in own and not _is_number(known, v)
+        if v not in own and not is_number(known, v)
     ]
-    body = _body(known, nodes, inputs, [nodes[-1].outputs[0]])
+    body = body_of(known, nodes, inputs, [nodes[-1].outputs[0]])
     body.name = "_".join(dict.fromkeys(n.op.sig.name for n in (product, *nodes[1:][-3:])))
     with guards() as kept:
         types = instantiate(body, [v.type for v in inputs], "product")
