@@ -68,7 +68,8 @@ class Program:
     def _need_no_changes(self) -> None:
         if not self.graph.mutations:
             return
-        names = ", ".join(str(v) for v in self.graph.mutations)
+        changed = [str(v) for v in self.graph.mutations]
+        names = ", ".join(changed[:3]) + (f" and {len(changed) - 3} more" if changed[3:] else "")
         line = self.owner.source_of(next(iter(self.graph.mutations.values())))
         where = f" ({line})" if line else ""
         raise GraphError(
