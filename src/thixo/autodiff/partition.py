@@ -10,6 +10,7 @@ from typing import NamedTuple
 from thixo.graph.ir import Graph, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.graph.trace import remove_dead
+from thixo.symbolic import Guard
 
 
 class Halves(NamedTuple):
@@ -47,7 +48,7 @@ def differentiate(
     backward.constants = dict(joint.constants)
     backward.inputs = [*inputs, *saved, *seeds]  # sizes are known from any of them
     remove_dead(backward)
-    kept += _carriers(backward, inputs, kept, [*saved, *seeds])
+    kept += carriers(backward, inputs, kept, [*saved, *seeds])
     backward.inputs = [*(inputs[i] for i in kept), *saved, *seeds]
 
     forward = Graph(f"{graph.name}_forward")
@@ -58,13 +59,7 @@ def differentiate(
     for half in (forward, backward):
         remove_dead(half)
         half._names = dict(joint._names)
-        bound = _bound(half.inputs)
-        bound.update(n for node in half.nodes for v in node.outputs for n in _plain(v))
-        half.guards = [
-            g
-            for g in joint.guards
-            if all(n in bound for s in (g.left, g.right) for n in symbols_in(s))
-        ]
+        half.guards = guards_within(joint.guards, half)
     return Halves(
         forward.copy(), backward.copy(), tuple(kept), len(saved), tuple(given), tuple(wanted)
     )
@@ -78,11 +73,8 @@ def _bound(values: Sequence[Value]) -> set[str]:
     return {name for v in values for name in _plain(v)}
 
 
-def _carriers(
-    graph: Graph, inputs: list[Value], kept: list[int], others: Sequence[Value]
-) -> list[int]:
-    """Inputs that a graph needs only because their types say how large something is."""
-    given = [*(inputs[i] for i in kept), *others]
+def unbound_sizes(graph: Graph, given: Sequence[Value]) -> list[str]:
+    """The sizes that a graph needs and none of the values that it is given says."""
     bound = _bound(given)
     # Also an input of n + 1 elements needs another that says what n is.
     sizes = (s for v in given for s in v.type.shape)
@@ -94,9 +86,23 @@ def _carriers(
                 if name not in bound:
                     missing.setdefault(name)
         bound.update(n for v in node.outputs for n in _plain(v) if n not in missing)
+    return list(missing)
+
+
+def carriers(
+    graph: Graph, inputs: Sequence[Value], kept: Sequence[int], others: Sequence[Value]
+) -> list[int]:
+    """Inputs that a graph needs only because their types say how large something is."""
     found: list[int] = []
-    for name in missing:
+    for name in unbound_sizes(graph, [*(inputs[i] for i in kept), *others]):
         place = next((i for i, v in enumerate(inputs) if name in _plain(v)), None)
         if place is not None and place not in found and place not in kept:
             found.append(place)
     return found
+
+
+def guards_within(guards: Sequence[Guard], half: Graph) -> list[Guard]:
+    """Those of a graph's guards that speak of sizes which a part of it knows."""
+    bound = _bound(half.inputs)
+    bound.update(n for node in half.nodes for v in node.outputs for n in _plain(v))
+    return [g for g in guards if all(n in bound for s in (g.left, g.right) for n in symbols_in(s))]

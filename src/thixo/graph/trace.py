@@ -129,11 +129,11 @@ class Trace:
         # A captured tensor that was written denotes its new value until here; the data never changed.
         for tensor, value in self.constants.values():
             if tensor._value is not None:
-                self.graph.mutations[value] = tensor._value
+                self.graph.mutations[value] = self._with_gradient_cut(tensor._value)
                 _core.become(tensor, None)
         for tensor, value in zip(self.inputs, self._input_values, strict=True):
             if tensor._value is not value:
-                self.graph.mutations[value] = tensor._value
+                self.graph.mutations[value] = self._with_gradient_cut(tensor._value)
 
     def _take_back_gradients(self) -> Value | None:
         """Captured tensors get the .grad they had; one whose .grad was written, if any."""
@@ -315,7 +315,7 @@ def _has_gradient(dtype: DType) -> bool:
 def remove_dead(graph: Graph) -> None:
     """Drop nodes and constants that no result needs; random nodes stay, they advance the generator."""
     needed = set(graph.results())
-    finders = _finders(graph)  # who says how large something is, is needed too
+    finders = finders_of_sizes(graph)  # who says how large something is, is needed too
     wanted: set[Node] = set()
     kept: list[Node] = []
     random: dict[int, bool] = {}
@@ -340,7 +340,7 @@ def remove_dead(graph: Graph) -> None:
     }
 
 
-def _finders(graph: Graph) -> dict[str, Node]:
+def finders_of_sizes(graph: Graph) -> dict[str, Node]:
     """The node that binds each size which the data decide."""
     types = {id(v.type): v.type for v in graph.inputs}
     known = {n for t in types.values() for s in t.shape for n in symbols_in(s)}

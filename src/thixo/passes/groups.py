@@ -14,6 +14,8 @@ from typing import Any
 
 from thixo.graph.control import is_random
 from thixo.graph.ir import Graph, Node, Value
+from thixo.graph.sizes import sizes_in
+from thixo.graph.trace import finders_of_sizes
 from thixo.symbolic import Dim, Size
 
 MOST_NODES = 64
@@ -35,6 +37,22 @@ class Grouped:
     space: Space
     row: frozenset[int] | None = None  # places in `space` that make up the row
     walks: int = 0
+
+
+def _found_sizes(graph: Graph) -> tuple[dict[int, list[int]], dict[int, list[int]]]:
+    """The nodes that decide how large something is that a node meets, and those that meet what a node decides."""
+    finders = finders_of_sizes(graph)
+    before: dict[int, list[int]] = {}
+    after: dict[int, list[int]] = {}
+    if finders:
+        at = {n: i for i, n in enumerate(graph.nodes)}
+        for i, node in enumerate(graph.nodes):
+            met = sizes_in([*node.args, *(v.type.shape for v in node.outputs)])
+            names = {name for size in met for name in size.symbols if name in finders}
+            for one in sorted({at[finders[name]] for name in names} - {i}):
+                before.setdefault(i, []).append(one)
+                after.setdefault(one, []).append(i)
+    return before, after
 
 
 def space_of(shape: Iterable[Size]) -> Space:
@@ -70,6 +88,7 @@ class Grouping:
                 if last >= 0:
                     self.after[last] = i
                 last = i
+        self.finders, self.found = _found_sizes(graph)
         self.waits: list[list[int] | None] = [None] * len(self.nodes)
         self.order = list(range(len(self.nodes)))
         self.now = 0  # the node that is looked at
@@ -280,6 +299,7 @@ class Grouping:
         found = self.waits[i]
         if found is None:
             found = self.waits[i] = [self.makers[v] for v in self.inputs[i] if v in self.makers]
+            found += self.finders.get(i, ())
             if self.before[i] >= 0:
                 found.append(self.before[i])
         return found
@@ -301,6 +321,9 @@ class Grouping:
                 for r in self.readers.get(v, ()):
                     if r < self.now:
                         yield self._unit(r)
+            for r in self.found.get(i, ()):
+                if r < self.now:
+                    yield self._unit(r)
             if 0 <= self.after[i] < self.now:
                 yield self._unit(self.after[i])
 

@@ -177,7 +177,8 @@ PyObject* set_scanned(PyObject* self, PyObject* args) {
     const auto take = [&](PyObject* o, Place& place, size_t row_bytes) {
       if (!is_tensor(o)) raise(ErrorKind::Argument, "program: a scan goes over tensors, got " + type_name(o));
       const Tensor& t = *tensor_of(o);
-      if (t.ndim() == 0 || t.sizes[0] != length || !t.is_contiguous() || bytes_of(t) != row_bytes * size_t(length))
+      const bool fits = t.numel == 0 || bytes_of(t) == row_bytes * size_t(length);  // the stride of an empty row says nothing
+      if (t.ndim() == 0 || t.sizes[0] != length || !t.is_contiguous() || !fits)
         raise(ErrorKind::Shape, "program: a scan of " + std::to_string(length) + " rows goes over " + describe(t));
       place.storage->data = t.storage->data + t.offset * item_size(t.dtype);
     };

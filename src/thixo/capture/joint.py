@@ -1,0 +1,158 @@
+"""A graph as one node of the dynamic graph: compiled forward, compiled backward.
+
+Where nothing needs gradients a call runs one native program. Where something does, forward and backward are differentiated
+together for exactly the inputs that need gradients, cut in two (`halves.py`), compiled, and recorded on the tape as one node.
+The way back is a graph that runs by the same means, so gradients of gradients follow.
+
+Captured tensors (parameters) are handed over as inputs at each call. What the graph changes is written by the program at its
+end; only where the tape must know of the write it is done by the operator `copy_`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from thixo import _core
+from thixo.autodiff.reverse import Reverse
+from thixo.capture.halves import Halves
+from thixo.capture.recorded import Program, Recorded
+from thixo.capture.results import Results
+from thixo.graph.ir import Graph, Value
+from thixo.graph.specialise import specialise
+from thixo.graph.trace import untraced
+from thixo.ops import public as tx
+from thixo.symbolic import Dim
+
+
+class GraphFunction:
+    """A callable of tensors that does what a graph says, as one node of the tape.
+
+    `budget` is one of memory for what is kept for backward: bytes, or a part of what is kept without one. With `small_sizes` a size
+    of 0 or 1 gets a graph of its own, which is right where no Python decided by sizes while the graph was made.
+
+    >>> graph = tx.jit.trace(lambda x: (x * x).sum(), tx.ones(2)).graph
+    >>> square = GraphFunction(graph)
+    >>> x = tx.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    >>> (y,) = square([x])
+    >>> y.backward(); y, x.grad
+    (tensor(14., grad_fn=<traced...>), tensor([2., 4., 6.]))
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        *,
+        budget: int | float | None = None,
+        small_sizes: bool = False,
+        run_by: str = "sunk",
+    ) -> None:
+        self.graph = graph
+        self._budget = budget
+        self._small_sizes = small_sizes
+        self._run_by = run_by
+        self._live = {v: d for v, d in graph.constants.items() if isinstance(d, _core.Tensor)}
+        self._tensors = tuple(self._live.values())
+        self._inputs = [*graph.inputs, *self._live]
+        self._results = Results(graph, self._inputs)
+        self._changed = [self._inputs.index(v) for v in graph.mutations]
+        self._plain: Program | None = None
+        self._recorded: dict[Any, Recorded] = {}
+        self._special: dict[Any, GraphFunction] = {}
+
+    def __call__(self, tensors: Sequence[Any]) -> list[Any]:
+        """The graph's outputs; what it changes is changed."""
+        given = (*tensors, *self._tensors)
+        if _core.is_grad_enabled():
+            needs = [t.requires_grad for t in given]
+            if True in needs:
+                return self._record(given, needs)
+        program = self._plain
+        if program is not None:
+            computed = program.quick(given)
+            if computed is not None:
+                return self._results.of(computed, given)
+        special = self._specialised(given)
+        if special is not None:
+            return special(tensors)
+        if program is None:
+            program = self._plain = Program(self._pure(self._changed), self._run_by)
+        return self._results.of(program(given), given)
+
+    def _pure(self, written: Sequence[int], more: Sequence[Value] = ()) -> Graph:
+        """The graph with captured tensors as inputs; it writes the inputs at some places and gives more values."""
+        old, made = self.graph, Graph(self.graph.name)
+        made.inputs = list(self._inputs)
+        made.constants = {v: d for v, d in old.constants.items() if v not in self._live}
+        made.nodes, made.guards = list(old.nodes), list(old.guards)
+        made.outputs = [*self._results.computed, *more]
+        past = self._results.past
+        new = {self._inputs[i]: old.mutations[self._inputs[i]] for i in written}
+        made.mutations = {k: past.get(v, v) for k, v in new.items()}
+        made._names = dict(old._names)
+        return made
+
+    # ---- with gradients
+
+    def _record(self, given: tuple[Any, ...], needs: list[bool]) -> list[Any]:
+        key = tuple(needs)
+        one = self._recorded.get(key)
+        if one is None:
+            special = self._specialised(given)
+            if special is not None:
+                return special(given[: len(given) - len(self._tensors)])
+            one = self._recorded.setdefault(key, self._recorder(needs))
+        elif self._small_sizes and (special := self._specialised(given)) is not None:
+            return special(given[: len(given) - len(self._tensors)])
+        computed = one(given)
+        for place, at in one.copied:
+            tx.copy_(given[place], computed[at])
+        return self._results.of(computed, given)
+
+    def _recorder(self, needs: list[bool]) -> Recorded:
+        wanted = [i for i, needed in enumerate(needs) if needed]
+        written: list[int] = []
+        copied: list[int] = []
+        moved = _depending(self._pure(()), wanted) if self._changed else set()
+        for i in self._changed:
+            new = self.graph.mutations[self._inputs[i]]
+            # Past the tape: what was written under no_grad, and buffers.
+            past = new in self._results.past or (new not in moved and not needs[i])
+            (written if past else copied).append(i)
+        more = [self.graph.mutations[self._inputs[i]] for i in copied]
+        pure = self._pure(written, more)
+        count = len(self._results.computed)
+        lasting = range(len(self.graph.inputs), len(self._inputs))
+        return Recorded(
+            Halves(pure, wanted, lasting, copied, self._budget),
+            [(i, count + k) for k, i in enumerate(copied)],
+            self._run_by,
+            lambda graph: GraphFunction(graph, run_by=self._run_by),
+        )
+
+    # ---- sizes of 0 and 1
+
+    def _specialised(self, given: tuple[Any, ...]) -> GraphFunction | None:
+        if not self._small_sizes:
+            return None
+        small = {}
+        for name, (i, axis) in self._results.sizes.items():
+            value, tensor = self._inputs[i], given[i]
+            if axis < len(tensor.shape) and tensor.shape[axis] < 2:
+                size = value.type.shape[axis]
+                if isinstance(size, Dim) and tensor.shape[axis] < (size.bounds[0] or 0):
+                    small[name] = tensor.shape[axis]
+        if not small:
+            return None
+        key = tuple(sorted(small.items()))
+        found = self._special.get(key)
+        if found is None:
+            with untraced():
+                graph = specialise(self.graph, small)
+            made = GraphFunction(graph, budget=self._budget, run_by=self._run_by)
+            found = self._special.setdefault(key, made)
+        return found
+
+
+def _depending(graph: Graph, wanted: Sequence[int]) -> set[Value]:
+    return Reverse(graph, [graph.inputs[i] for i in wanted]).active

@@ -1,0 +1,209 @@
+"""A graph on the tape: a node that keeps what its way back needs, and compiled programs for both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thixo import _core
+from thixo.capture.halves import Backward, Halves
+from thixo.errors import InplaceError, describe
+from thixo.graph.control import draws
+from thixo.graph.ir import Graph
+from thixo.graph.trace import untraced
+from thixo.ops import public as tx
+from thixo.random import default_generator
+from thixo.runtime.executor import executor
+from thixo.runtime.kept import optimized
+from thixo.symbolic import Dim
+
+Function = Callable[[Sequence[Any]], list[Any]]
+
+
+class Program:
+    """A graph, optimised and compiled when it is first called.
+
+    >>> graph = tx.jit.trace(lambda x: x + 1, tx.ones(2)).graph
+    >>> Program(graph)([tx.ones(3)])
+    [tensor([2., 2., 2.])]
+    """
+
+    def __init__(self, graph: Graph, run_by: str = "sunk") -> None:
+        self.graph = graph
+        self._run_by = run_by
+        self._executor: Any = None
+        self.quick: Any = _fits_nothing  # the last native program; None where inputs do not fit
+
+    def __call__(self, given: Sequence[Any]) -> list[Any]:
+        """What the graph gives for these inputs."""
+        found: list[Any] | None = self.quick(given)
+        if found is not None:
+            return found
+        with untraced():
+            if self._executor is None:
+                options = {"writes": True} if self.graph.mutations else {}
+                self._executor = executor(optimized(self.graph), self._run_by, **options)
+            found = self._executor(given)
+        programs = getattr(self._executor, "programs", None)
+        if programs:
+            self.quick = programs[0].run
+        return found
+
+
+def _fits_nothing(given: Sequence[Any]) -> None:
+    return None
+
+
+class Recorded:
+    """Both directions, compiled, for one set of inputs that need gradients.
+
+    `copied` are inputs that the tape must see written, each with the place of its new value. `compiled` makes a callable
+    of a backward graph.
+    """
+
+    def __init__(
+        self,
+        halves: Halves,
+        copied: list[tuple[int, int]],
+        run_by: str,
+        compiled: Callable[[Graph], Function],
+    ) -> None:
+        self.halves = halves
+        self.copied = copied
+        self.name = f"{halves.graph.name}Backward"
+        self._compiled = compiled
+        self._forward = Program(halves.forward, run_by)
+        self._ways: dict[Any, tuple[Backward, Function]] = {}
+        self._whole: dict[Any, Function] = {}
+        ports = {v: i for i, v in reversed(list(enumerate([*halves.results, *halves.hidden])))}
+        inputs = {v: i for i, v in enumerate(halves.inputs)}
+        # Where each kept value is: among the inputs, or else among what is computed.
+        self._kept = [(-1, ports[v]) if v in ports else (inputs[v], -1) for v in halves.kept]
+        self._which = tuple(at if at >= 0 and halves.flows[at] else -1 for _, at in self._kept)
+        shown = len(halves.results)
+        self._flags = tuple(flows and i < shown for i, flows in enumerate(halves.flows))
+        self._new = (-1,) * len(self._flags)
+        self._open = [
+            i for i, v in enumerate(halves.inputs) if any(isinstance(s, Dim) for s in v.type.shape)
+        ]
+        self._draws = draws(halves.graph, {})
+
+    def __call__(self, given: tuple[Any, ...]) -> list[Any]:
+        """What the graph computes, with its history."""
+        context = Context(self)
+        context.node = node = _core.function_node(
+            context, tuple([given[i] for i in self.halves.wanted])
+        )
+        if self._open:
+            context.shapes = {i: given[i].shape for i in self._open}
+        if self.halves.is_fixed:
+            context.keep_inputs(given, self._draws)
+        made = self._forward(given)
+        kept = tuple([made[at] if place < 0 else given[place] for place, at in self._kept])
+        _core.save_function(node, kept, self._which)
+        _core.attach_function(node, tuple(made), self._flags, self._new)
+        if self.halves.is_fixed:
+            context.types = [(t.shape, t.dtype) for t in made]
+        return made
+
+    # ---- the way back
+
+    def back(self, context: Context, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The gradients by the inputs that were asked for; None where there are none."""
+        given = tuple([i for i, g in enumerate(gradients) if g is not None])
+        kept = _core.load_function(context.node)
+        if self.halves.is_fixed and (given != self.halves.all_given or _core.is_grad_enabled()):
+            if _core.is_grad_enabled() or context.unchanged():
+                return self._from_inputs(context, gradients, given)
+            gradients = self._with_zeros(context, gradients)
+            given = self.halves.all_given
+        way, function = self._way(given)
+        found = function(
+            [
+                *[kept[i] for i in way.kept],
+                *[_of_size(context.shapes[i], self.halves.inputs[i].type.dtype) for i in way.sizes],
+                *[gradients[i] for i in given],
+            ]
+        )
+        if len(found) == len(self.halves.wanted):
+            return tuple(found)
+        placed = dict(zip(way.wanted, found, strict=True))
+        return tuple([placed.get(i) for i in range(len(self.halves.wanted))])
+
+    def _way(self, given: tuple[int, ...]) -> tuple[Backward, Function]:
+        found = self._ways.get(given)
+        if found is None:
+            with untraced():
+                way = self.halves.backward(given)
+            found = self._ways.setdefault(given, (way, self._compiled(way.graph)))
+        return found
+
+    def _from_inputs(
+        self, context: Context, gradients: tuple[Any, ...], given: tuple[int, ...]
+    ) -> tuple[Any, ...]:
+        """With all computed once more: what loops and branches kept serves one set of results, and first gradients only."""
+        function = self._whole.get(given)
+        if function is None:
+            with untraced():
+                graph = self.halves.whole(given)
+            function = self._whole.setdefault(given, self._compiled(graph))
+        inputs = context.inputs()
+        state = default_generator._get()
+        if context.state is not None:
+            default_generator._set(*context.state)  # the numbers that were drawn then
+        try:
+            return tuple(function([*inputs, *[gradients[i] for i in given]]))
+        finally:
+            if context.state is not None:
+                default_generator._set(*state)
+
+    def _with_zeros(self, context: Context, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        found = list(gradients)
+        for i in self.halves.all_given:
+            if found[i] is None:
+                shape, dtype = context.types[i]
+                found[i] = tx.zeros(tuple(shape), dtype=dtype)
+        return tuple(found)
+
+
+def _of_size(shape: Sequence[int], dtype: Any) -> Any:
+    """A tensor of which only the size matters, in the memory of one element."""
+    return tx.expand(tx.zeros((), dtype=dtype), tuple(shape))
+
+
+class Context:
+    """What one node of the tape holds besides what the tape keeps for it."""
+
+    __slots__ = ("_inputs", "_name", "_recorded", "node", "shapes", "state", "types")
+
+    def __init__(self, recorded: Recorded) -> None:
+        self._recorded = recorded
+        self._name = recorded.name
+        self.node: Any = None
+        self.shapes: dict[int, Any] = {}
+        self.types: list[Any] = []
+        self.state: tuple[int, int] | None = None  # of the generator, before the call
+        self._inputs: list[tuple[Any, int]] = []
+
+    def _run_backward(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+        return self._recorded.back(self, gradients)
+
+    def keep_inputs(self, given: Sequence[Any], draws: bool) -> None:
+        """Remember from what all can be computed once more."""
+        self._inputs = [(t, t._version) for t in given]
+        if draws:
+            self.state = default_generator._get()
+
+    def unchanged(self) -> bool:
+        """Whether all inputs are what they were."""
+        return all(t._version == version for t, version in self._inputs)
+
+    def inputs(self) -> list[Any]:
+        """The inputs as they were."""
+        for tensor, version in self._inputs:
+            if tensor._version != version:
+                raise InplaceError(
+                    f"backward of {self._name}: an input, {describe(tensor)}, was overwritten in place, and the "
+                    "gradient of its gradient needs what it was; clone it before the write"
+                )
+        return [t for t, _ in self._inputs]

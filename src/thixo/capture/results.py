@@ -1,0 +1,133 @@
+"""Results that share memory, as eager code would have it.
+
+A graph has values, no memory. A result that is an input, or looks at one through views, is that tensor or a view of it; so are
+results that look at one another, and what a call wrote. The program computes what has memory of its own; the views are
+taken afterwards, by the operators themselves, so that the tape knows them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from thixo.graph.interpret import EagerBackend
+from thixo.graph.ir import Graph, Node, Value, values_in
+from thixo.graph.sizes import sizes_in, symbol_name
+from thixo.schedule.cost import elements
+from thixo.symbolic import Dim
+
+_EAGER = EagerBackend()
+
+
+class Look(NamedTuple):
+    """Where a result is: something computed, or an input, seen through views."""
+
+    computed: bool
+    place: int  # among what is computed, or among the inputs
+    views: tuple[Node, ...]
+
+
+class Results:
+    """What a program must compute, and how a graph's outputs are found there and among its inputs.
+
+    >>> graph = tx.jit.trace(lambda x: (x[0], x * 2), tx.ones(2, 3)).graph
+    >>> Results(graph, graph.inputs).computed
+    [mul: f32[n, m]]
+    """
+
+    def __init__(self, graph: Graph, inputs: Sequence[Value]) -> None:
+        self._maker = {v: n for n in graph.nodes for v in n.outputs}
+        self._at = {v: i for i, v in enumerate(inputs)}
+        # New values that were made under no_grad: a node says so, behind which is the value itself.
+        self.past = {
+            v: n.args[0]
+            for v in graph.mutations.values()
+            if (n := self._maker.get(v)) is not None and n.op.full_name == "detach"
+        }
+        # After the call a changed input is its new value.
+        self._written = {
+            v: old
+            for old, new in graph.mutations.items()
+            for v in (new, self.past.get(new, new))
+            if v not in self._at
+        }
+        self._changed = graph.mutations
+        self.sizes = _places_of_sizes(inputs)
+        found = [self._followed(v) for v in graph.outputs]
+        users: dict[Value, set[Value]] = {}
+        for value, (root, _) in zip(graph.outputs, found, strict=True):
+            users.setdefault(root, set()).add(value)
+        self.computed: list[Value] = []
+        self.looks: list[Look] = []
+        for value, (root, views) in zip(graph.outputs, found, strict=True):
+            self.looks.append(self._look(value, root, views, len(users[root]) > 1))
+        self.is_plain = self.looks == [Look(True, i, ()) for i in range(len(self.computed))]
+        self._sized = any(sizes_in(n.args) for look in self.looks for n in look.views)
+
+    def _followed(self, value: Value) -> tuple[Value, list[Node]]:
+        """The value whose memory a value looks at, and the views from there."""
+        views: list[Node] = []
+        while value not in self._at and value not in self._written:
+            node = self._maker.get(value)
+            if node is None or not self._is_view(node):
+                break
+            views.append(node)
+            value = node.args[0]
+        views.reverse()
+        return value, views
+
+    def _is_view(self, node: Node) -> bool:
+        if node.op.kind != "view" and node.op.full_name != "reshape":
+            return False
+        if len(node.outputs) != 1 or len(list(values_in(node.args))) != 1:
+            return False
+        return all(n in self.sizes for s in sizes_in(node.args) for n in s.symbols)
+
+    def _look(self, value: Value, root: Value, views: list[Node], shared: bool) -> Look:
+        if root in self._written:
+            return Look(False, self._at[self._written[root]], tuple(views))
+        if root in self._at and root not in self._changed:
+            return Look(False, self._at[root], tuple(views))
+        if root in self._at or not (shared or elements(root.type) <= elements(value.type)):
+            root, views = value, []  # nobody sees the rest of what it looks at
+        if root not in self.computed:
+            self.computed.append(root)
+        return Look(True, self.computed.index(root), tuple(views))
+
+    def of(self, computed: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        """The outputs."""
+        if self.is_plain:
+            return list(computed[: len(self.looks)])
+        sizes = self.sizes_of(given) if self._sized else {}
+        found = []
+        for look in self.looks:
+            tensor = computed[look.place] if look.computed else given[look.place]
+            for node in look.views:
+                args = [tensor, *(_filled(a, sizes) for a in node.args[1:])]
+                (tensor,) = _EAGER.apply(node, args)
+            found.append(tensor)
+        return found
+
+    def sizes_of(self, given: Sequence[Any]) -> dict[str, int]:
+        """The sizes that inputs say, by name."""
+        return {name: given[i].shape[axis] for name, (i, axis) in self.sizes.items()}
+
+
+def _places_of_sizes(inputs: Sequence[Value]) -> dict[str, tuple[int, int]]:
+    found: dict[str, tuple[int, int]] = {}
+    for i, value in enumerate(inputs):
+        for axis, size in enumerate(value.type.shape):
+            name = symbol_name(size)
+            if name is not None:
+                found.setdefault(name, (i, axis))
+    return found
+
+
+def _filled(a: Any, sizes: Mapping[str, int]) -> Any:
+    if isinstance(a, Dim):
+        return a.evaluate(sizes)
+    if isinstance(a, tuple | list):
+        return type(a)(_filled(e, sizes) for e in a)
+    if isinstance(a, slice):
+        return slice(*(_filled(e, sizes) for e in (a.start, a.stop, a.step)))
+    return a
