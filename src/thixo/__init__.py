@@ -60,6 +60,7 @@ _HOMES = {
         "thixo.typed": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
         "HalfTensor IntTensor LongTensor ShortTensor",
         "thixo.threads": "get_num_threads set_num_threads",
+        "thixo.capture.lazy": "lazy get_mode set_mode",
         "thixo.determinism": "are_deterministic_algorithms_enabled "
         "is_deterministic_algorithms_warn_only_enabled use_deterministic_algorithms",
     }.items()

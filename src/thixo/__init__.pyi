@@ -41,6 +41,9 @@ from thixo.autograd import is_grad_enabled as is_grad_enabled
 from thixo.autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from thixo.autograd import no_grad as no_grad
 from thixo.autograd import set_grad_enabled as set_grad_enabled
+from thixo.capture.lazy import get_mode as get_mode
+from thixo.capture.lazy import lazy as lazy
+from thixo.capture.lazy import set_mode as set_mode
 from thixo.determinism import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from thixo.determinism import is_deterministic_algorithms_warn_only_enabled as is_deterministic_algorithms_warn_only_enabled
 from thixo.determinism import use_deterministic_algorithms as use_deterministic_algorithms

@@ -49,7 +49,7 @@ static PyObject* integer(PyObject* o) {
     Tensor* t = tensor_of(o);
     if (t->numel != 1 || !is_integer(t->dtype)) return nullptr;
     if (t->symbolic()) refuse_symbolic(*t, "an integer argument");
-    return load_element(t->data(), t->dtype);
+    return load_element(t->read(), t->dtype);
   }
   if (PyIndex_Check(o)) {
     PyObject* i = PyNumber_Index(o);
@@ -112,7 +112,7 @@ static PyObject* number(PyObject* o) {
     Tensor* t = tensor_of(o);
     if (t->numel != 1) return nullptr;
     if (t->symbolic()) refuse_symbolic(*t, "a number argument");
-    return load_element(t->data(), t->dtype);
+    return load_element(t->read(), t->dtype);
   }
   if (PyArray_CheckScalar(o) && !PyArray_Check(o)) {
     PyObject* item = call_python_method(o, "item");  // np.str_ and the like are scalars too

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "lazy.h"
 #include "profiling.h"
 
 namespace thixo {
@@ -76,7 +77,7 @@ static bool touches_tape(const Operator& op, PyObject* const* slots) {
   return false;
 }
 
-static void check_fits(const Operator& op, const Tensor& self_tensor, const Tensor& result_tensor) {
+void check_fits(const Operator& op, const Tensor& self_tensor, const Tensor& result_tensor) {
   const Tensor *self = &self_tensor, *result = &result_tensor;
   if (!(result->sizes == self->sizes)) {
     Dims fits;
@@ -119,6 +120,16 @@ static void copy_into(const Operator& op, const Ref<Tensor>& self, PyObject* sou
   fill(to, element);
 }
 
+void write_now(const Operator& op, PyObject* const* args, const Ref<Tensor>& self) {
+  if (op.copies) {
+    copy_into(op, self, args[1]);
+  } else if (op.base_kind == OpKind::Pointwise) {
+    write_into(op, self, evaluate_pointwise(op, args, self.get())[0]);
+  } else if (!op.native_write || !op.native_write(op, args)) {
+    write_into(op, self, evaluate_generic(op, args)[0]);
+  }
+}
+
 static PyObject* call_inplace(const Operator& op, PyObject* const* args) {
   if (!is_tensor(args[0])) raise(ErrorKind::Argument, op.name + ": its first argument must be a Tensor");
   Ref<Tensor> self = ref_of(args[0]);
@@ -153,13 +164,7 @@ static PyObject* call_inplace(const Operator& op, PyObject* const* args) {
     return Py_NewRef(args[0]);
   }
   Ref<Node> node = records ? begin_record(op, args, self.get()) : Ref<Node>();
-  if (op.copies) {
-    copy_into(op, self, args[1]);
-  } else if (op.base_kind == OpKind::Pointwise) {
-    write_into(op, self, evaluate_pointwise(op, args, self.get())[0]);
-  } else if (!op.native_write || !op.native_write(op, args)) {
-    write_into(op, self, evaluate_generic(op, args)[0]);
-  }
+  if (!is_lazy() || !record_write(op, args)) write_now(op, args, self);
   bump_version(*self, current_source());
   if (node) {
     finish_record(*node, op, one_result(self));
@@ -183,11 +188,17 @@ static PyObject* leaves(const Operator& op, PyObject* const* args, Results& resu
   return results_object(op, results);
 }
 
+static Results recorded(const Operator& op, PyObject* const* args) {
+  Results results;
+  if (!record_call(op, args, results)) return evaluate(op, op.kind, args);
+  return results;
+}
+
 PyObject* dispatch(const Operator& op, PyObject* const* args) {
   ProfiledCall profiled(op, args);
   if (op.kind == OpKind::Composite) {
     Results same;
-    if (op.native && !meets_symbols(op, args) && op.native(op, args, same)) {
+    if (op.native && !is_lazy() && !meets_symbols(op, args) && op.native(op, args, same)) {
       for (auto& t : same)
         if (is_unique(t.get())) t->inference = modes.inference;
       return leaves(op, args, same);
@@ -198,7 +209,7 @@ PyObject* dispatch(const Operator& op, PyObject* const* args) {
   const auto [traced, records] = survey(op, args);
   run_check(op, args, traced);
   Ref<Node> node = records ? begin_record(op, args, nullptr) : Ref<Node>();
-  Results results = traced ? trace(op, args) : evaluate(op, op.kind, args);
+  Results results = traced ? trace(op, args) : is_lazy() ? recorded(op, args) : evaluate(op, op.kind, args);
   if (modes.inference)
     for (auto& t : results) t->inference = true;
   if (node) attach(op, std::move(node), results);

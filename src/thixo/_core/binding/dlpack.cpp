@@ -35,6 +35,8 @@ struct Lent {  // keeps what a consumer may still look at
 template <class M>
 M* lend(const Ref<Tensor>& t) {
   auto* lent = new Lent{alias(*t), t->sizes, t->strides};  // an alias: t itself may move on to other memory
+  ++lent->tensor->storage->lent;
+  lent->tensor->lends = true;
   auto* m = new M();
   m->tensor = {t->numel ? t->data() : nullptr, {1, 0}, t->ndim(), data_type(t->dtype), lent->shape.data(),
                lent->strides.data(), 0};

@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "../core/promotion.h"
-#include "operator.h"
+#include "lazy.h"
 
 namespace thixo {
 
@@ -160,6 +160,34 @@ Results evaluate_generic(const Operator& op, PyObject* const* slots) {
   for (Py_ssize_t i = 0; i < Py_SIZE(specs.get()); ++i)
     out.push_back(take_result(op, slots, PySequence_Fast_ITEMS(value.get())[i], PySequence_Fast_ITEMS(specs.get())[i]));
   return out;
+}
+
+bool generic_results(const Operator& op, PyObject* const* slots, Results& out) {
+  check_first_dtype(op, slots);
+  std::string key;
+  Object specs = op.rows ? remembered_rule(op, slots, key) : Object();
+  if (!specs) {
+    specs = Object::own(call_python(op.infer.get(), slots, op.params.size()));
+    check_sizes(op, specs.get());
+    if (op.rows) remember_rule(op, std::move(key), specs.get());
+  }
+  const auto one = [&](PyObject* spec) {
+    PyObject* shape = PyTuple_GET_ITEM(spec, 0);
+    if (!PyTuple_Check(shape)) return false;
+    Dims sizes;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(shape); ++i) {
+      PyObject* size = PyTuple_GET_ITEM(shape, i);
+      if (!PyLong_CheckExact(size)) return false;  // it depends on data
+      sizes.push_back(PyLong_AsLongLong(size));
+    }
+    out.push_back(unmade(sizes, contiguous_strides(sizes), dtype_from(PyTuple_GET_ITEM(spec, 1), op.name.c_str())));
+    return true;
+  };
+  if (is_spec(specs.get())) return one(specs.get());
+  if (!PyTuple_Check(specs.get()) && !PyList_Check(specs.get())) return false;
+  for (Py_ssize_t i = 0; i < Py_SIZE(specs.get()); ++i)
+    if (!is_spec(PySequence_Fast_ITEMS(specs.get())[i]) || !one(PySequence_Fast_ITEMS(specs.get())[i])) return false;
+  return true;
 }
 
 // ---- views

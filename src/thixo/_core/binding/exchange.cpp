@@ -15,7 +15,10 @@ PyObject* to_ndarray(const Ref<Tensor>& t) {
                                          t->data(), flags, nullptr);
   if (!array) throw PythonError();
   // Not the tensor itself keeps the memory: that may move on to another one (resize_, data = ...).
-  Object owner = Object::own(wrap(alias(*t)));
+  Ref<Tensor> kept = alias(*t);
+  ++kept->storage->lent;
+  kept->lends = true;
+  Object owner = Object::own(wrap(kept));
   if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array), owner.give()) < 0) {
     Py_DECREF(array);
     throw PythonError();
@@ -51,6 +54,12 @@ static bool dtype_of_array(PyArrayObject* a, DType& out) {
     }
   }
   return false;
+}
+
+void free_array(Storage* s) {
+  PyGILState_STATE gil = PyGILState_Ensure();
+  Py_DECREF(static_cast<PyObject*>(s->context));
+  PyGILState_Release(gil);
 }
 
 Ref<Tensor> from_ndarray(PyObject* object) {
@@ -90,11 +99,7 @@ Ref<Tensor> from_ndarray(PyObject* object) {
   storage->bytes = t->numel ? size_t(high - low + 1) * item_size(dtype) : 0;
   storage->writable = PyArray_ISWRITEABLE(array);
   storage->context = keep.give();
-  storage->free = [](Storage* s) {
-    PyGILState_STATE gil = PyGILState_Ensure();
-    Py_DECREF(static_cast<PyObject*>(s->context));
-    PyGILState_Release(gil);
-  };
+  storage->free = free_array;
   t->storage = storage;
   t->offset = -low;
   return t;

@@ -8,6 +8,7 @@
 #include "../core/thread_pool.h"
 #include "node_object.h"
 #include "../core/shipped.h"
+#include "lazy.h"
 #include "operator.h"
 #include "tensor_object.h"
 
@@ -51,7 +52,8 @@ PyObject* configure(PyObject*, PyObject*, PyObject* kw) {
             {"spec", &known.spec}, {"size", &known.size}, {"dim", &known.dim}, {"device", &known.device},
             {"device_class", &known.device_class}, {"load", &known.load}, {"getitem", &known.getitem},
             {"setitem", &known.setitem}, {"generator_class", &known.generator_class}, {"run_kernel", &known.run_kernel}, {"run_scalar", &known.run_scalar},
-            {"lead_error", &known.lead_error}, {"find_kernel", &known.find_kernel}, {"find_rule", &known.find_rule}, {"match_symbolic", &known.match_symbolic}};
+            {"lead_error", &known.lead_error}, {"find_kernel", &known.find_kernel}, {"find_rule", &known.find_rule}, {"match_symbolic", &known.match_symbolic}, {"lazy_can", &known.lazy_can},
+            {"lazy_run", &known.lazy_run}, {"lazy_error", &known.lazy_error}};
         bool found = false;
         for (auto& s : slots)
           if (name == s.name) {
@@ -225,6 +227,7 @@ PyObject* resize(PyObject*, PyObject* args) {
     if (t.requires_grad()) raise(ErrorKind::Autograd, "resize_: a tensor that requires grad cannot be resized");
     Dims sizes = dims_from(shape, "resize_");
     int64_t n = checked_numel(sizes, t.dtype, "resize_");
+    if (t.storage->segment) settle(*t.storage);
     size_t needed = size_t(t.offset + n) * item_size(t.dtype);
     if (needed > t.storage->bytes) {
       Ref<Storage> larger = Storage::allocate(needed);
@@ -397,7 +400,7 @@ PyObject* make_module() {
   if (!tensor_type || PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)) < 0) return nullptr;
   operator_type = add_type(&operator_spec, "Operator");
   node_type = add_type(&node_spec, "Node");
-  if (!tensor_type || !operator_type || !node_type || add_random(module) < 0 || add_special(module) < 0 || add_profiler(module) < 0 || add_programs(module) < 0) {
+  if (!tensor_type || !operator_type || !node_type || add_random(module) < 0 || add_special(module) < 0 || add_profiler(module) < 0 || add_programs(module) < 0 || add_lazy(module) < 0) {
     Py_DECREF(module);
     return nullptr;
   }

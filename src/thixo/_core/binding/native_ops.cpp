@@ -3,6 +3,7 @@
 #include <unordered_map>
 
 #include "../core/kernels.h"
+#include "lazy.h"
 #include "program.h"
 
 namespace thixo {
@@ -165,7 +166,7 @@ bool view_or_copy(const char* name, PyObject* const* slots, Results& out, bool m
   if (!may_copy)
     raise(ErrorKind::Shape, std::string(name) + ": " + describe(*t) + " with strides " + describe(t->strides) +
                                 " cannot be seen as " + describe(wanted) + " without a copy; use reshape()");
-  Ref<Tensor> copied = contiguous_copy(*t, t->dtype);
+  Ref<Tensor> copied = is_lazy() ? tape_operators.clone(alias(*t)) : contiguous_copy(*t, t->dtype);
   copied->sizes = wanted;
   copied->strides = contiguous_strides(wanted);
   out.push_back(copied);

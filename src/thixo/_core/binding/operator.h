@@ -97,6 +97,7 @@ struct Operator {
   NativeCall native = nullptr;
   NativeRule native_rule = nullptr;
   NativeWrite native_write = nullptr;  // in-place operators
+  mutable int8_t lazily = 0;  // whether calls may be recorded: 1, 2 if the data may make them fail, -1; 0: nobody has asked
   PyObject* self = nullptr;  // the Python object, not owned
 };
 

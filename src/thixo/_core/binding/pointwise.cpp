@@ -4,6 +4,7 @@
 
 #include "../core/promotion.h"
 #include "common_order.h"
+#include "lazy.h"
 #include "program.h"
 
 namespace thixo {
@@ -456,6 +457,20 @@ Results evaluate_pointwise(const Operator& op, PyObject* const* slots, Tensor* i
   if (const Kernel* kernel = find_kernel(op, slots, call.compute, numel))
     if (Ref<Tensor> made = run_kernel(op, slots, call, *kernel, into)) return one_result(std::move(made));
   return one_result(run_numpy(op, slots, call));
+}
+
+Ref<Tensor> pointwise_result(const Operator& op, PyObject* const* slots) {
+  Call call = plan(op, slots);
+  if (op.check && op.has_loops && !has_defaults(op, slots)) check_arguments(op, slots);
+  CommonOrder order;
+  for (size_t i = 0; i < op.params.size(); ++i) {
+    if (!is_tensor(slots[i])) continue;
+    const Tensor& t = *tensor_of(slots[i]);
+    if (t.sizes == call.sizes && t.dtype != call.compute && state_of(op, i, slots[i]) == kPromoted) order.same = false;  // converted first
+    order.add(t, call.sizes);
+  }
+  const bool in_order = !order.same || !order.lead || order.lead->is_contiguous() || !CommonOrder::is_dense(*order.lead);
+  return unmade(call.sizes, in_order ? contiguous_strides(call.sizes) : order.lead->strides, call.result);
 }
 
 std::unique_ptr<Step> prepare_pointwise(const Operator& op, PyObject* const* slots, const Tensor& result) {

@@ -180,7 +180,7 @@ PyObject* set_scanned(PyObject* self, PyObject* args) {
       const bool fits = t.numel == 0 || bytes_of(t) == row_bytes * size_t(length);  // the stride of an empty row says nothing
       if (t.ndim() == 0 || t.sizes[0] != length || !t.is_contiguous() || !fits)
         raise(ErrorKind::Shape, "program: a scan of " + std::to_string(length) + " rows goes over " + describe(t));
-      place.storage->data = t.storage->data + t.offset * item_size(t.dtype);
+      place.storage->data = t.data();
     };
     for (size_t i = 0; i < scan->slices.size(); ++i)
       take(PyTuple_GET_ITEM(slices, Py_ssize_t(i)), scan->slices[i].from, size_t(scan->slices[i].stride));

@@ -118,6 +118,9 @@ struct Known {
   PyObject* run_scalar = nullptr;  // (scalar function, arrays...) -> array
   PyObject* find_kernel = nullptr;  // (declaration, dtype, states, arguments) -> see pointwise.cpp
   PyObject* find_rule = nullptr;    // (declaration, active, needed, arguments) -> see fused_rules.cpp
+  PyObject* lazy_can = nullptr;    // (declaration) -> see Operator::lazily
+  PyObject* lazy_run = nullptr;    // (records) -> whether it has run them
+  PyObject* lazy_error = nullptr;  // (error, line that recorded, line that looked) -> error
   PyObject* lead_error = nullptr;  // (error, name the user wrote, name, full name) -> error
   std::string package;           // folder of the package: frames in it are not the user's
 };
@@ -179,6 +182,7 @@ std::string source_text(const Source& s);
 // ---- NumPy
 PyObject* to_ndarray(const Ref<Tensor>& t);  // shares memory
 Ref<Tensor> from_ndarray(PyObject* array);   // shares memory
+void free_array(Storage* s);                 // how such memory is given back
 PyArray_Descr* descr_of(DType t);            // new reference
 
 // ---- GIL

@@ -1,6 +1,6 @@
 // Nodes whose gradient rules are the declarations' own functions.
 #include "../core/free_list.h"
-#include "operator.h"
+#include "lazy.h"
 
 namespace thixo {
 
@@ -138,7 +138,7 @@ struct RuleNode final : Node {
 
   // The rules in one kernel, where they are pointwise and nobody asks for gradients of gradients.
   bool apply_as_kernel(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) {
-    if (op->base_kind != OpKind::Pointwise || modes.grad || !gradients[0] || gradients[0]->symbolic()) return false;
+    if (op->base_kind != OpKind::Pointwise || modes.grad || is_lazy() || !gradients[0] || gradients[0]->symbolic()) return false;
     uint64_t needed = 0;
     for (size_t i = 0, e = 0; i < op->params.size(); ++i)
       if (op->params[i].kind == Kind::Tensor || op->params[i].kind == Kind::Operand)
@@ -170,7 +170,7 @@ struct RuleNode final : Node {
 
   // By the operator's own native rule, if it has one.
   bool apply_natively(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) {
-    if (!op->native_rule || modes.grad || !gradients[0] || gradients[0]->symbolic() || !edges[0].node) return false;
+    if (!op->native_rule || modes.grad || is_lazy() || !gradients[0] || gradients[0]->symbolic() || !edges[0].node) return false;
     SmallVector<PyObject*, 6> attributes;
     for (size_t i = 0; i < op->params.size(); ++i) attributes.push_back(attribute(int(i)));
     out[0] = op->native_rule(*op, attributes.begin(), gradients[0], input_type(0));
@@ -214,7 +214,7 @@ bool differentiable_input(PyObject* o) {
 // A tensor as it is before an in-place operation changes it, for rules that need that.
 Ref<Tensor> before_write(const Ref<Tensor>& t) {
   if (t->symbolic()) return t;
-  Ref<Tensor> old = contiguous_copy(*t, t->dtype);
+  Ref<Tensor> old = is_lazy() ? tape_operators.clone(alias(*t)) : contiguous_copy(*t, t->dtype);
   if (const Ref<Node>& fn = current_grad_fn(t)) set_history(*old, fn, t->output);
   return old;
 }

@@ -1,5 +1,5 @@
 // What the Python-free tape needs from the operator table, and the nodes for views of written memory.
-#include "operator.h"
+#include "lazy.h"
 
 namespace thixo {
 
@@ -14,7 +14,7 @@ void add_unrecorded(const Tensor& to, const Tensor& a, const Tensor& b) {
   run_loop(loop, arrays, 3);
 }
 bool is_unrecorded(const Tensor& a, const Tensor& b) {
-  return !modes.grad && !modes.inference && !a.symbolic() && !b.symbolic() && a.dtype == b.dtype && a.sizes == b.sizes &&
+  return !modes.grad && !modes.inference && !is_lazy() && !a.symbolic() && !b.symbolic() && a.dtype == b.dtype && a.sizes == b.sizes &&
          !is_bool(a.dtype);
 }
 
@@ -41,7 +41,7 @@ void tape_copy_(const Ref<Tensor>& a, const Ref<Tensor>& b) {
   call_operator("copy_", {x.get(), y.get()});
 }
 Ref<Tensor> tape_clone(const Ref<Tensor>& a) {
-  if (modes.grad || a->symbolic()) {
+  if (modes.grad || is_lazy() || a->symbolic()) {
     Object x = Object::own(wrap(a));
     return call_operator("clone", {x.get()});
   }
@@ -56,6 +56,11 @@ Ref<Tensor> tape_zeros(const ResultType& type) {
     Object args = Object::own(PyTuple_Pack(1, shape.get()));
     Object made = Object::own(call_python_tuple(operator_named("zeros"), args.get(), kw.get()));
     return ref_of(made.get());
+  }
+  if (is_lazy()) {
+    Object shape = dims_tuple(type.sizes), args = Object::own(PyTuple_Pack(1, shape.get()));
+    Object kw = Object::own(Py_BuildValue("{s:O}", "dtype", dtype_object(type.dtype)));
+    return ref_of(Object::own(call_python_tuple(operator_named("zeros"), args.get(), kw.get())).get());
   }
   return zeros(type.sizes, type.dtype);
 }
@@ -96,7 +101,7 @@ Ref<Tensor> tape_match(const Ref<Tensor>& grad, const ResultType& type, const No
                                       ", its result was " + short_name(type.dtype) + describe(type.sizes));
       Object x = Object::own(wrap(g)), shape = dims_tuple(type.sizes);
       g = call_operator("expand", {x.get(), shape.get()});
-    } else if (!modes.grad && !dims.empty() && is_differentiable(g->dtype) && g->numel < kShortSum) {
+    } else if (!modes.grad && !is_lazy() && !dims.empty() && is_differentiable(g->dtype) && g->numel < kShortSum) {
       bool reduced[kMaxDims] = {};
       for (int64_t d : dims) reduced[d] = true;
       Dims kept = g->sizes, a, b;

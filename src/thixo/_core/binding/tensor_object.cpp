@@ -325,7 +325,7 @@ static PyObject* m_item(PyObject* self, PyObject*) {
     if (t.numel != 1)
       raise(ErrorKind::Shape, "item: one element is needed, this tensor is " + describe(t) + " with " +
                                   std::to_string(t.numel) + " elements; use tolist() for all of them");
-    return load_element(t.data(), t.dtype);
+    return load_element(t.read(), t.dtype);
   });
 }
 static PyObject* m_ndarray(PyObject* self, PyObject*) { return guarded([&] { return to_ndarray(ref_of(self)); }); }

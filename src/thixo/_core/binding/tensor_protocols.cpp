@@ -88,7 +88,7 @@ static Object scalar(PyObject* self, const char* what) {
   if (t.symbolic()) refuse_symbolic(t, what);
   if (t.numel != 1)
     raise(ErrorKind::Shape, std::string(what) + ": only a tensor with one element has a single value, this is " + describe(t));
-  return Object::own(load_element(t.data(), t.dtype));
+  return Object::own(load_element(t.read(), t.dtype));
 }
 static int truth(PyObject* self) {
   PyObject* r = guarded([&]() -> PyObject* {
@@ -146,6 +146,7 @@ static PyObject* iterate(PyObject* self) {
 static const char* kFormat[kDTypes] = {"?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
 struct LentBuffer {  // what a buffer's user may still look at when the tensor has moved on (resize_, data = ...)
   Ref<Storage> storage;
+  ~LentBuffer() { --storage->lent; }
   Py_ssize_t sizes[kMaxDims], strides[kMaxDims];
 };
 static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -177,6 +178,7 @@ static int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     return -1;
   }
   lent->storage = t.storage;
+  ++lent->storage->lent;
   for (int i = 0; i < t.ndim(); ++i) {
     lent->sizes[i] = t.sizes[i];
     lent->strides[i] = t.strides[i] * item_size(t.dtype);

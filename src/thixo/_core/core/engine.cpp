@@ -1,4 +1,5 @@
 #include "engine.h"
+#include "lazy.h"
 
 #include <algorithm>
 
@@ -91,7 +92,7 @@ void deliver(Task& task, uint32_t input, Ref<Tensor> grad) {
 // Adds the gradient of a part where it belongs in the gradient of the whole. False: it has to be made whole first.
 bool deliver_part(Node& node, const Ref<Tensor>& grad, Task& task, uint32_t input) {
   const ResultType& type = task.node->results[input];
-  if (!grad || grad->symbolic() || type.value) return false;
+  if (!grad || grad->symbolic() || type.value || is_lazy()) return false;
   if (task.gradients.size() < task.node->results.size()) task.gradients.resize(task.node->results.size());
   Ref<Tensor>& whole = task.gradients[input];
   if (!whole) {

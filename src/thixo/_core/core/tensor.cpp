@@ -52,7 +52,10 @@ void Tensor::destroy() {
   --depth;
 }
 
-Tensor::~Tensor() { delete autograd; }
+Tensor::~Tensor() {
+  if (lends) --storage->lent;
+  delete autograd;
+}
 
 Autograd::~Autograd() {
   if (retainer) retainer->target = nullptr;
@@ -284,7 +287,7 @@ bool view_strides(const Dims& sizes, const Dims& strides, const Dims& wanted, Di
 }
 
 static void extent(const Tensor& t, intptr_t& low, intptr_t& high) {
-  low = high = reinterpret_cast<intptr_t>(t.data());
+  low = high = reinterpret_cast<intptr_t>(t.storage->data) + t.offset * item_size(t.dtype);
   for (int i = 0; i < t.ndim(); ++i) {
     intptr_t reach = (t.sizes[i] - 1) * t.strides[i] * item_size(t.dtype);
     (reach < 0 ? low : high) += reach;
@@ -294,6 +297,7 @@ static void extent(const Tensor& t, intptr_t& low, intptr_t& high) {
 
 bool may_overlap(const Tensor& a, const Tensor& b) {
   if (!a.storage || !b.storage || a.numel == 0 || b.numel == 0) return false;
+  if (a.storage != b.storage && (!a.storage->data || !b.storage->data)) return false;  // bytes that are not there yet
   intptr_t al, ah, bl, bh;
   extent(a, al, ah);
   extent(b, bl, bh);

@@ -25,6 +25,9 @@ struct Storage : Counted {
   void* context = nullptr;   // for `free`
   void* stream = nullptr;    // for devices that queue work; unused on the CPU
   void* event = nullptr;
+  void* segment = nullptr;  // recorded operations that are going to read or write these bytes; see lazy.h
+  bool awaits = false;      // ... to write them
+  std::atomic<uint32_t> lent{0};  // how many outside of the core hold these bytes now: arrays, buffers, capsules
 
   ~Storage() override { if (free) free(this); }
   void destroy() override;
@@ -37,6 +40,8 @@ extern constinit thread_local Placing* placing;
 
 struct Autograd;
 
+void settle(Storage& storage);  // runs what is going to read or write it; see lazy.h
+
 struct Tensor : Counted {
   Ref<Storage> storage;  // null for a symbolic tensor
   int64_t offset = 0;    // elements from the storage's start to element [0, 0, ...]
@@ -45,6 +50,7 @@ struct Tensor : Counted {
   bool inference = false;      // made in inference mode: never part of a tape
   bool hidden_writes = false;  // made by `.data`: its writes are not counted
   bool untracked_view = false;  // a view made where gradients were off
+  bool lends = false;           // it stands for somebody outside of the core who holds the bytes
   uint32_t view_version = 0;   // storage version at which a view's grad_fn was made
   uint32_t output = 0;         // which result of grad_fn it is
   Dims sizes;
@@ -62,7 +68,12 @@ struct Tensor : Counted {
 
   int ndim() const { return sizes.size(); }
   bool symbolic() const { return bool(value); }
-  char* data() const { return storage->data + offset * item_size(dtype); }
+  char* data() const {
+    if (storage->segment) [[unlikely]] settle(*storage);
+    return storage->data + offset * item_size(dtype);
+  }
+  // To read alone: what is recorded may still read them too.
+  const char* read() const { return storage->awaits ? data() : storage->data + offset * item_size(dtype); }
   bool is_contiguous() const {
     int64_t expected = 1;
     for (int i = ndim() - 1; i >= 0; --i) {
