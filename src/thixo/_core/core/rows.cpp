@@ -456,7 +456,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   const bool apart = in_parts || sums.count;
   int64_t grain = apart ? 1 : std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, chunk * total));
   // Blocks of rows that lie side by side are read together (rows_side.py).
-  if (across && !apart && get_num_threads() == 1) grain = std::max(grain, kSideBySide * kernel.width / chunk);
+  if (across && !apart) grain = std::max(grain, kSideBySide * kernel.width / chunk);
   const size_t scratch = row_scratch(nest, kernel);
   const Streamed streamed(nest, kernel);
   const bool past_cache = streamed.count && !in_parts;
