@@ -58,9 +58,11 @@ def trace(
     types = _input_types(leaves, names, dynamic)
     fixed = {i: leaf for i, leaf in enumerate(leaves) if types[i] is None}
 
+    from thixo.random import fork_rng
+
     tracer = Trace(_function_name(f))
     tracer.names.update(_captured_names(f))
-    with tracer:
+    with fork_rng(), tracer:  # a seed that f sets is not part of the graph: the check must see that
         symbolic = list(leaves)
         for i, type in enumerate(types):
             if type is not None:

@@ -536,3 +536,28 @@ def test_who_says_how_large_something_is_is_needed():
     assert traced(tx.tensor([3.0, 0.0, 1.0, 2.0])).shape == (3, 2)
     smaller = tx.passes.optimize(traced.graph).graph
     assert tx.graph.Interpreter(smaller).run(tx.ones(5))[0].shape == (5, 2)
+
+
+def test_a_trace_that_writes_refuses_arguments_that_share_memory():
+    def f(a, b):
+        a.add_(1)
+        return b * 2
+
+    traced = tx.jit.trace(f, (tx.ones(3), tx.ones(3)))
+    w = tx.ones(4)
+    for a, b in ((w, w), (w[1:], w[:2])):
+        with pytest.raises(tx.errors.ArgumentError, match="writes into a, whose memory b shares"):
+            traced(a, b)
+    assert (w == 1).all()
+    assert traced(w, tx.ones(4)).tolist() == [2, 2, 2, 2]
+
+
+def test_tracing_leaves_the_random_numbers_alone_and_sees_a_seed_set_inside():
+    def seeded(x):
+        tx.manual_seed(3)
+        return x * tx.rand(())
+
+    state = tx.get_rng_state()
+    with pytest.raises(tx.errors.TraceError, match="is not that of the function"):
+        tx.jit.trace(seeded, tx.ones(2))
+    assert (tx.get_rng_state() == state).all()

@@ -88,7 +88,24 @@ class TracedFunction:
                     f"{name}: argument {position} was {self._fixed[position]!r} when it was traced and "
                     f"is part of the graph, got {leaf!r}; trace it again"
                 )
+        self._refuse_overlap(tensors)
         return tensors
+
+    def _refuse_overlap(self, tensors: list[Any]) -> None:
+        """A write to one tensor that shows in another is not in the graph, which knew them as two."""
+        graph = self.graph
+        if not graph.mutations:
+            return
+        known = [*zip(graph.inputs, tensors, strict=True), *graph.constants.items()]
+        for value, tensor in known:
+            if value not in graph.mutations:
+                continue
+            for other, second in known:
+                if other is not value and _core.shares_memory(tensor, second):
+                    raise ArgumentError(
+                        f"{graph.name}: writes into {value.name}, whose memory {other.name} shares; pass a copy of one "
+                        "of them"
+                    )
 
     def _leaf(self, output: Output, outputs: list[Any], sizes: dict[str, int]) -> Any:
         if output.position is not None:

@@ -1,0 +1,117 @@
+"""The command; see tests/README.md."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+from pathlib import Path
+
+from tests.programs.check import Failure, Tally
+from tests.programs.constructs import WANTED
+from tests.programs.part import PART, run_parts
+from tests.programs.program import Generator
+from tests.programs.routes import ROUTES, available
+from tests.programs.shrink import Shrinker, as_file, cause, fails_on
+
+ENOUGH = 1000  # programs that must have every construct among them
+
+
+def main() -> int:
+    """Run it; 0 if no route is wrong and no construct is missing."""
+    parser = argparse.ArgumentParser(prog="python -m tests.programs", description=__doc__)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--start", type=int, default=0, help="the number of the first program")
+    parser.add_argument("--route", nargs="+", choices=list(ROUTES), help="only these")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--show", action="store_true", help="print the programs, run nothing")
+    parser.add_argument("--no-shrink", action="store_true")
+    parser.add_argument("--seconds", type=float, default=60, help="to make one failure small")
+    parser.add_argument("--keep", type=Path, help="a folder for small failing programs")
+    options = parser.parse_args()
+    if options.show:
+        for program in Generator(options.seed).programs(options.count, options.start):
+            print(program.text)
+        return 0
+    there = available()
+    routes = [name for name in options.route or there if name in there]
+    for name in set(options.route or ()) - set(routes):
+        print(f"there is no route {name} yet")
+    began, total = time.monotonic(), Tally()
+    last = options.start + options.count
+    parts = [(at, min(PART, last - at)) for at in range(options.start, last, PART)]
+    for tally in run_parts(parts, options.workers, options.seed, routes):
+        total.add(tally)
+        seconds = time.monotonic() - began
+        print(
+            f"\r{total.programs} of {options.count} programs, {len(total.failures)} wrong, {seconds:.0f} s ",
+            end="", file=sys.stderr, flush=True,
+        )  # fmt: skip
+    print(file=sys.stderr)
+    return report(total, routes, options)
+
+
+def report(total: Tally, routes: list[str], options: argparse.Namespace) -> int:
+    """Print what was seen; 0 if all is well."""
+    share = lambda count: f"{count / max(1, total.programs):.1%}"  # noqa: E731
+    median = statistics.median(total.sizes)
+    print(
+        f"programs    {total.programs}, median {median:g} statements; {share(total.errors)} end with an error in Python, "
+        f"{share(total.no_gradient)} write over what a gradient needs"
+    )
+    for route in routes:
+        counts = [
+            f"{kind} {total.verdicts[route, kind]}" for kind in ("same", "refused", "skipped", "wrong")
+        ]  # fmt: skip
+        print(f"{route:<11} " + ", ".join(counts))
+    print("constructs  (programs with it; refused by " + ", ".join(total.refused) + ")")
+    for name in sorted(WANTED, key=lambda n: -total.constructs[n]):
+        refused = (f"{total.refused[r][name]:>6}" for r in total.refused)
+        print(f"  {name:<32}{total.constructs[name]:>6}  " + " ".join(refused))
+    for route, reasons in total.reasons.items():
+        print(f"why {route} refuses")
+        for reason, count in reasons.most_common(15):
+            print(f"  {count:>5}  {reason}")
+    _show_failures(total.failures, options)
+    missing = [n for n in WANTED if not total.constructs[n]] if options.count >= ENOUGH else []
+    if missing:
+        print("\nmissing: " + ", ".join(missing))
+    if median < 10:
+        print("\nthe programs are too short")
+    if total.errors > 0.05 * total.programs:
+        print("\ntoo many programs end with an error")
+    ok = (
+        not total.failures
+        and not missing
+        and median >= 10
+        and total.errors <= 0.05 * total.programs
+    )
+    print("\nok" if ok else "\nfailed")
+    return 0 if ok else 1
+
+
+def _show_failures(failures: list[Failure], options: argparse.Namespace) -> None:
+    kinds: dict[tuple[str, str], list[Failure]] = {}
+    for failure in failures:
+        kinds.setdefault((failure.route, cause(failure.verdict)), []).append(failure)
+    for (route, _), found in kinds.items():
+        found.sort(key=lambda f: len(f.program.text))
+        first = found[0]
+        print(
+            f"\n{len(found)} like program {first.number} of seed {options.seed}, {route}: {first.verdict.reason}"
+        )
+        print("numbers " + " ".join(str(f.number) for f in found[:20]))
+        if options.no_shrink or "died" in first.verdict.reason:
+            continue
+        small = Shrinker(first.program, fails_on(route, first.verdict), options.seconds).run()
+        text = as_file(small, route, first.verdict)
+        print(text)
+        if options.keep:
+            options.keep.mkdir(exist_ok=True, parents=True)
+            (options.keep / f"{route}_{options.seed}_{first.number}.py").write_text(text)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
