@@ -137,3 +137,25 @@ def test_columns_longer_than_a_cache_are_standardized(shape: tuple[int, ...], dt
     for other in found[1:]:
         for one, same in zip(found[0], other, strict=True):
             np.testing.assert_array_equal(one, same)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("order", ["ascending", "transposed"])
+def test_elements_placed_along_an_axis(axis: int, order: str) -> None:
+    """Lines of what is written are asked for ahead where it is in no near cache, of wrong places too."""
+    rng = np.random.default_rng(1)
+    values = rng.standard_normal((1201, 1103))
+    places = np.argsort(values, axis)
+    expected = np.zeros_like(values)
+    np.put_along_axis(expected, places, values, axis)
+    x, index = tx.tensor(values), tx.tensor(places)
+    if order == "transposed":
+        x, index = x.t().contiguous().t(), index.t().contiguous().t()
+    zeros = tx.zeros(1201, 1103, dtype=tx.float64)
+    np.testing.assert_array_equal(zeros.scatter(axis, index, x).numpy(), expected)
+    np.testing.assert_array_equal(zeros.scatter_add(axis, index, x).numpy(), expected)
+    for wrong in (1 << 62, -(1 << 62), 1203):
+        places[600, 700] = wrong
+        with pytest.raises(tx.ThixoError, match=r"\d"):
+            zeros.scatter_(axis, tx.tensor(places), x)
+        assert not zeros.numpy().any()

@@ -1,4 +1,5 @@
 // Products of floats from where the matrices are; gemm_packed.cpp has those from panels.
+#include "fetch.h"
 #include "gemm_job.h"
 #include "stream.h"
 #include "thread_pool.h"
@@ -61,19 +62,6 @@ void streamed_product(const Job& job, const GemmKernels& g) {
   else run(0, panels);
 }
 
-// Lines that another core has come over while the sums are made, not when they are stored. The compiler's own prefetch only
-// asks to read, unless it may suppose processors that have this instruction; the others pass over it.
-inline void fetch_to_write(const char* at, int64_t bytes) {
-  constexpr int64_t kLine = 64;
-  for (const char* end = at + bytes; at < end; at += kLine) {
-#if defined(__x86_64__) && defined(__GNUC__)
-    asm volatile("prefetchw %0" : : "m"(*at));
-#else
-    __builtin_prefetch(at, 1);
-#endif
-  }
-}
-
 }  // namespace
 
 void direct_product(const Job& job, const GemmKernels& g) {
@@ -95,7 +83,7 @@ void direct_product(const Job& job, const GemmKernels& g) {
     const auto [row, rows] = r;
     const int64_t column = j * t.columns, columns = std::min(t.columns, job.n - column);
     char* to = job.c_at(row, column);
-    if (job.c_elsewhere && k == 0)
+    if (job.c_elsewhere && k == 0)  // lines that another core has
       for (int64_t i = 0; i < rows; ++i) fetch_to_write(to + i * job.c_row * item, columns * item);
     t.tile(std::min(pass, job.k - k), packed ? packed : job.a_at(row, k), packed ? 1 : job.a_row, packed ? t.width : job.a_k,
            job.b_at(k, column), job.b_k, to, job.c_row, rows, columns, k > 0);

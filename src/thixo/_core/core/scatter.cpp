@@ -5,6 +5,8 @@
 #include <cstring>
 #include <memory>
 
+#include "cpu.h"
+#include "fetch.h"
 #include "kernels/types.h"
 #include "move.h"
 #include "scatter_adding.h"
@@ -185,10 +187,14 @@ bool scatter_blocks(const Scatter& given) {
 
 namespace {
 
-// to[index[j] * along + j * beside] from from[j]; false if an index is beyond the axis.
+// Elements between the one that is written and the one whose line is asked for, where lines come from far away.
+constexpr int64_t kAsked = 24;
+
+// to[index[j] * along + j * beside] from from[j]; false if an index is beyond the axis. `far`: what is written is in no
+// near cache.
 template <class Kind>
 inline bool scatter_row(char* to, const char* from, int64_t df, const char* index, int64_t di, int64_t along,
-                        int64_t beside, int64_t n, int64_t size) {
+                        int64_t beside, int64_t n, int64_t size, bool far) {
   constexpr int64_t to_item = sizeof(typename Kind::To), from_item = sizeof(typename Kind::From);
   if (di == 0 && beside != 0) {
     const int64_t at = load<int64_t>(index);
@@ -198,11 +204,19 @@ inline bool scatter_row(char* to, const char* from, int64_t df, const char* inde
   }
   bool good = true;
   auto walk = [&](auto index_step, auto from_step, auto along_step, auto beside_step) {
-    for (int64_t j = 0; j < n; ++j) {
+    auto one = [&](int64_t j) {
       const int64_t at = load<int64_t>(index + j * index_step);
       if (uint64_t(at) < uint64_t(size)) Kind::one(to + at * along_step + j * beside_step, from + j * from_step);
       else good = false;
+    };
+    int64_t j = 0;
+    // A wrong index asks for a line of nobody's, which does no harm.
+    for (; far && j + kAsked < n; ++j) {
+      const uint64_t at = load<uint64_t>(index + (j + kAsked) * index_step) * uint64_t(along_step);
+      fetch_to_write(reinterpret_cast<const char*>(uint64_t(to + (j + kAsked) * beside_step) + at));
+      one(j);
     }
+    for (; j < n; ++j) one(j);
   };
   using Eight = std::integral_constant<int64_t, 8>;
   using FromItem = std::integral_constant<int64_t, from_item>;
@@ -237,6 +251,7 @@ template <class Kind>
 bool run_along(const Array& to, const Array& from, const Array& index, int axis, int64_t rows, int64_t inner) {
   const int last = index.ndim - 1;
   const int64_t size = to.sizes[axis], along = to.strides[axis];
+  const bool far = size * (axis == last ? 1 : inner) * int64_t(sizeof(typename Kind::To)) > second_cache_bytes();
   std::atomic<bool> good{true};
   auto note = [&](bool fits) {
     if (!fits) good.store(false, std::memory_order_relaxed);
@@ -247,7 +262,7 @@ bool run_along(const Array& to, const Array& from, const Array& index, int axis,
         note(scatter_row<Kind>(to.data + flat_offset(index.sizes, to.strides, last, row),
                                from.data + flat_offset(index.sizes, from.strides, last, row), from.strides[last],
                                index.data + flat_offset(index.sizes, index.strides, last, row), index.strides[last],
-                               along, 0, inner, size));
+                               along, 0, inner, size, far));
     });
     return good;
   }
@@ -274,7 +289,7 @@ bool run_along(const Array& to, const Array& from, const Array& index, int axis,
       }
       for (int64_t i = 0; i < length; ++i)
         note(scatter_row<Kind>(target, source + i * from.strides[axis], from.strides[last],
-                               picks + i * index.strides[axis], index.strides[last], along, beside, n, size));
+                               picks + i * index.strides[axis], index.strides[last], along, beside, n, size, far));
     }
   });
   return good;
