@@ -79,9 +79,12 @@ bool is_thin(const Job& job, const GemmKernels& g) {
 
 constexpr int64_t kFewTiles = 32, kFewKForPanels = 48, kVeryFewK = 16;  // so few do not make up for packing
 
-bool is_direct(const Job& job, const GemmKernels& g) {
+// Tiles of rows up to which packing B would cost more than it saves; more where it is read in place as fast.
+constexpr int64_t kFewTall = 2, kFewTallCheap = 5;
+
+bool is_direct(const Job& job, const GemmKernels& g, int64_t few_tall) {
   if (!direct_fits(job, g)) return false;
-  if (job.m <= 2 * g.tiles.rows) return true;  // packing B would cost more than it saves
+  if (job.m <= few_tall * g.tiles.rows) return true;
   if (job.k * job.n * item_size(job.dtype) > kNearBytes) return false;
   const int64_t tiles = ceil_div(job.m, g.tiles.rows) * ceil_div(job.n, g.tiles.columns);
   // Where C is stored in pieces, B would be loaded so too: with some k and rows it is better packed.
@@ -92,11 +95,16 @@ bool is_direct(const Job& job, const GemmKernels& g) {
   return (job.k < kFewKForPanels && (c_is_near || job.n <= 4 * g.tiles.columns)) || streams_c(job, g);
 }
 
+bool is_direct(const Job& job, const GemmKernels& g) {
+  return is_direct(job, g, strides_are_cheap(g.tiles) ? kFewTallCheap : kFewTall);
+}
+
 // Few columns would use each element of a packed A too seldom. Rows that lie a power of two apart are in each other's
-// way in the nearest cache, and are better packed.
+// way in the nearest cache, and are better packed. Where strides are cheap packing A does not pay at all.
 bool a_stays(const Job& job, const GemmKernels& g) {
   if (!a_stays_fits(job, g)) return false;
   const bool apart = job.a_row * item_size(job.dtype) % 1024 != 0;
+  if (strides_are_cheap(g.tiles) && !job.packed && std::max(job.a_row, job.a_k) * item_size(job.dtype) % 1024 != 0) return true;
   const int64_t most = &tiles_in_place(job, g) == &g.wide ? kMostWideVectors * g.tiles.lanes : (apart ? 4 : 3) * g.tiles.columns;
   return job.n <= (apart ? most : 3 * g.tiles.columns) || job.k < kVeryFewK;
 }
@@ -257,7 +265,7 @@ std::shared_ptr<const PackedMatrix> pack_matrix(const Product& product) {
   Job job(product);
   settle_strides(job);
   // 16-bit dtypes have kernels of several kinds, each with panels of its own.
-  if (g.source != g.compute || g.tiles.depth != 1 || is_thin(job, g) || is_direct(job, g) || small_fits(job, g)) return nullptr;
+  if (g.source != g.compute || g.tiles.depth != 1 || is_thin(job, g) || is_direct(job, g, kFewTall) || small_fits(job, g)) return nullptr;
   return pack_panels(job, g);
 }
 

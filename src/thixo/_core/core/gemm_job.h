@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "allocator.h"
+#include "cpu.h"
 #include "gemm.h"
 #include "gemm_kernels.h"
 #include "scratch.h"
@@ -100,6 +101,13 @@ inline const TileKernels& tiles_in_place(const Job& job, const GemmKernels& g) {
   const bool one_left = vectors % 2 == 1 && vectors <= kMostWideVectors;
   const bool wide = vectors > 2 && (one_left || stores_in_pieces(job));
   return g.wide.rows > 0 && wide && !job.packed ? g.wide : g.tiles;
+}
+
+// Whether rows that are far apart are read as fast as what lies side by side. AMD's processors see a stride coming, not only
+// lines that follow one another, and have loads to spare beside products of 512 bits.
+inline bool strides_are_cheap(const TileKernels& t) {
+  constexpr int64_t kWidest = 64;
+  return cpu_features().amd && t.depth == 1 && t.lanes * t.unit == kWidest;
 }
 
 // Such that the largest takes as little time as possible: each packs panels for itself, of A and B, which takes so many

@@ -12,6 +12,9 @@ constexpr int64_t kSlabBytes = 1 << 20;
 constexpr int64_t kFew = 16, kVeryFew = 8;
 // Panels of columns that are one unit where an epilogue follows: rows as short as a panel's would be calls for little.
 constexpr int64_t kEndedTogether = 2;
+// Where panels of B are packed together: bytes of A's up to which all of them are packed first, most of B's at a time, and rows of
+// B that each of those takes in turn.
+constexpr int64_t kFarBytes = 8 << 20, kPackedTogether = 8, kRowsInTurn = 8;
 // What packing a panel takes, in tiles: turned round, along its lines, and stored by the tile that reads it.
 constexpr double kTurned = 0.5, kCopied = 0.2, kStored = 0.1;
 
@@ -47,14 +50,18 @@ struct Packed {
   const int64_t wide = item_size(g.compute);
   const int64_t passes = passes_of(job, t), pass = pass_of(job, t);
   const int64_t a_panel = pass / t.depth * t.width * t.unit, b_panel = pass / t.depth * t.columns * t.unit;
+  // Panels of B that are packed together: AMD's processors read pieces of several lines twice as fast as strips of a panel's
+  // columns, and tiles find panels in the second-level cache as well as in the nearest one.
+  const int64_t packed_together =
+      job.b_n == 1 && !job.packed && !packs_itself && strides_are_cheap(t) ? std::clamp<int64_t>(kSlabBytes / 2 / b_panel, 1, kPackedTogether) : 1;
   const bool in_c = job.dtype == g.compute && job.c_n == 1 && t.depth == 1;
   const bool between = !in_c && passes > 1;
   const bool more = job.bias || !in_c;
   const int64_t sums_ld = column_panels * t.columns;
   // Of the tallest share and the widest.
   const int64_t most_rows = ceil_div(shares.row_panels, shares.down), most_columns = ceil_div(column_panels, shares.across);
-  const bool rows_first = most_rows <= (packs_itself ? kVeryFew : kFew);
-  const int64_t together = std::clamp<int64_t>(kSlabBytes / std::max<int64_t>(1, most_rows * a_panel), 1, passes);
+  const bool rows_first = most_rows <= (packs_itself ? kVeryFew : kFew) || (packed_together > 1 && most_rows * a_panel <= kFarBytes);
+  const int64_t together = std::clamp<int64_t>((packed_together > 1 ? kFarBytes : kSlabBytes) / std::max<int64_t>(1, most_rows * a_panel), 1, passes);
   const int64_t slab = std::clamp<int64_t>(kSlabBytes / b_panel, 1, most_columns);
   Buffer all_sums{between ? size_t(round_up(job.m, t.rows) * sums_ld * wide) : 0};
 
@@ -65,7 +72,7 @@ struct Packed {
     job.epilogue = {nullptr, nullptr};
     return job;
   }
-  const int64_t grouped = epilogue.apply ? kEndedTogether : 1;  // column panels of a unit
+  const int64_t grouped = std::max<int64_t>(epilogue.apply ? kEndedTogether : 1, packed_together);  // column panels of a unit
 
   void end(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
     if (!epilogue.apply || rows <= 0 || columns <= 0) return;
@@ -83,11 +90,22 @@ struct Packed {
                r.rows, t.width);
   }
 
-  // A panel of B: packed before, or now into `room`.
-  char* panel_of_b(int64_t k, int64_t j, char* room) const {
-    if (job.packed) return job.packed->data + (j * passes + k / pass) * b_panel;
-    pack_b(k, j, room);
-    return room;
+  // A panel of B that was packed before.
+  char* packed_b(int64_t k, int64_t j) const { return job.packed->data + (j * passes + k / pass) * b_panel; }
+
+  // Panels of B into `room`, one behind the other.
+  void pack_some(int64_t k, int64_t j, int64_t count, char* room) const {
+    if (count == 1 || job.b_n != 1) {
+      for (int64_t i = 0; i < count; ++i) pack_b(k, j + i, room + i * b_panel);
+      return;
+    }
+    const int64_t rows = std::max<int64_t>(kRowsInTurn, t.depth), all = depth(k);
+    for (int64_t row = 0; row < all; row += rows)
+      for (int64_t i = 0; i < count; ++i) {
+        const int64_t column = (j + i) * t.columns;
+        t.pack_b_along(job.b_at(k + row, column), job.b_k, room + i * b_panel + row / t.depth * t.columns * t.unit,
+                       std::min(rows, all - row), std::min(t.columns, job.n - column));
+      }
   }
 
   void pack_b(int64_t k, int64_t j, char* panel) const {
@@ -119,10 +137,10 @@ struct Packed {
     if (!rows_first) return slab * b_panel + (a_stays ? 0 : a_panel);
     return a_stays ? 0 : together * most_rows * a_panel;
   }
-  int64_t panel_bytes() const { return rows_first ? b_panel : a_panel; }
+  int64_t panel_bytes() const { return rows_first ? packed_together * b_panel : a_panel; }
 
-  // Few rows: their panels are packed first, for as many passes as there is room. Each panel of B is multiplied with
-  // all of them while it is in the nearest cache, and not needed again.
+  // Few rows: their panels are packed first, for as many passes as there is room. Each panel of B, or a few of them, is
+  // multiplied with all of them while it is in a near cache, and not needed again.
   void rows_first_part(Part& part) const {
     const Share& s = part.share;
     for (part.first = 0; part.first < passes; part.first += together) {
@@ -138,22 +156,24 @@ struct Packed {
   void some_columns(const Part& part, int64_t unit, char* room) const {
     const Share& s = part.share;
     const int64_t left = s.left + unit * grouped, right = std::min(left + grouped, s.right);
-    for (int64_t j = left; j < right; ++j) one_column(part, j, room);
+    for (int64_t j = left; j < right; j += packed_together) few_columns(part, j, std::min(right, j + packed_together), room);
     const int64_t column = left * t.columns, row = shares.row(s.top);
     if (part.end == passes) end(row, shares.row(s.bottom) - row, column, std::min(right * t.columns, job.n) - column);
   }
-  void one_column(const Part& part, int64_t j, char* b_part) const {
+  void few_columns(const Part& part, int64_t left, int64_t right, char* room) const {
     alignas(64) char tile[kMostTileBytes];
-    char* const room = b_part;
     // Panels that are there already come from far away: some lines of the next one are asked for before each tile. Not of
     // long ones, which the processor sees coming by itself: so many requests would hold up the tile.
     const int64_t ahead = job.packed && b_panel <= kMostAhead ? ceil_div(b_panel, kLineBytes * (part.share.bottom - part.share.top)) : 0;
     for (int64_t p = part.first; p < part.end; ++p) {
-      b_part = copies(j) ? room : panel_of_b(p * pass, j, room);
-      const char* next = b_part + b_panel;
+      if (!job.packed && !copies(left)) pack_some(p * pass, left, right - left, room);
+      const char* next = job.packed ? packed_b(p * pass, left) + b_panel : nullptr;
       for (int64_t i = part.share.top; i < part.share.bottom; ++i) {
         for (int64_t line = 0; line < ahead; ++line, next += kLineBytes) __builtin_prefetch(next, 0, 2);
-        multiply(p * pass, shares.rows_of(i), j, kept_a(part, p, i), b_part, tile, copies(j) && i == part.share.top);
+        const RowPanel r = shares.rows_of(i);
+        for (int64_t j = left; j < right; ++j)
+          multiply(p * pass, r, j, kept_a(part, p, i), job.packed ? packed_b(p * pass, j) : room + (j - left) * b_panel, tile,
+                   copies(j) && i == part.share.top);
       }
     }
   }
@@ -171,9 +191,11 @@ struct Packed {
       for (part.k = 0; part.k < std::max<int64_t>(job.k, 1); part.k += pass) {
         pack_a(part.k, top, first);
         for (int64_t j = 0; j < part.across; ++j) {
+          const int64_t column = part.left + j;
           char* b_part = part.kept + j * b_panel;
-          if (!copies(part.left + j)) b_part = panel_of_b(part.k, part.left + j, b_part);
-          multiply(part.k, top, part.left + j, first, b_part, tile, copies(part.left + j));
+          if (job.packed) b_part = packed_b(part.k, column);
+          else if (!copies(column) && j % packed_together == 0) pack_some(part.k, column, std::min(packed_together, part.across - j), b_part);
+          multiply(part.k, top, column, first, b_part, tile, copies(column));
         }
         end_row(part, top);
         part.run(s.bottom - s.top - 1, [&](int64_t unit) { one_row(part, unit, part.panel); });
@@ -185,7 +207,7 @@ struct Packed {
     const RowPanel r = shares.rows_of(part.share.top + 1 + unit);
     pack_a(part.k, r, a_part);
     for (int64_t j = 0; j < part.across; ++j) {
-      char* b_part = job.packed ? panel_of_b(part.k, part.left + j, nullptr) : part.kept + j * b_panel;
+      char* b_part = job.packed ? packed_b(part.k, part.left + j) : part.kept + j * b_panel;
       multiply(part.k, r, part.left + j, a_part, b_part, tile);
     }
     end_row(part, r);

@@ -69,10 +69,10 @@ void direct_product(const Job& job, const GemmKernels& g) {
   const TileKernels& t = tiles_in_place(job, g);
   const bool more = job.bias || job.epilogue.apply;
   const int64_t item = item_size(job.dtype);
-  // A large B is read a few rows at a time, from left to right: that is a pattern the processor's prefetch sees.
+  // A large B is read a few rows at a time, from left to right: that is a pattern every processor's prefetch sees.
   const int64_t b_bytes = job.k * job.n * item_size(job.dtype);
   const int64_t at_a_time = b_bytes > kSecondBytes ? kStreamedRows : kStreamedRowsNear;
-  const bool streams = b_bytes > kNearBytes && job.n > t.columns && job.k > at_a_time;
+  const bool streams = !strides_are_cheap(t) && b_bytes > kNearBytes && job.n > t.columns && job.k > at_a_time;
   const int64_t pass = streams ? at_a_time : std::max<int64_t>(job.k, 1);
   const Shares shares = share_out(job, t, 0, streams ? double(job.m) / double(t.rows) : 0);
   // Rows that meet many columns are turned first: a panel takes fewer instructions to read.
