@@ -62,6 +62,22 @@ def test_what_has_another_type_stays(other):
     assert "product_epilogues" not in optimize(graph).counts
 
 
+def test_what_is_written_over_the_old_value_stays():
+    """The product would need memory of its own, and the new value would be copied."""
+    text = """
+graph step(w: f32[4, 5], x: f32[4, 3], g: f32[3, 5]) {
+  y: f32[4, 5] = matmul(x, g)
+  z: f32[4, 5] = mul(y, 0.1)
+  v: f32[4, 5] = sub(w, z)
+  w <- v
+  return
+}
+"""
+    assert names(optimize(parse(text)).graph) == ["matmul", "fused"]
+    text = text.replace("  w <- v\n  return", "  return v")
+    assert names(optimize(parse(text)).graph) == ["fused"]
+
+
 def test_two_products_that_meet_stay():
     graph = Graph("meet")
     x, w = graph.input("x", "f32[3, 6]"), graph.input("w", "f32[6, 5]")

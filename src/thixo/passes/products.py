@@ -64,6 +64,8 @@ def _end(graph: Graph, bodies: dict[str, Graph], firings: list[Firing]) -> int:
         product = makers[read[0]]
         if read[0] in results or len(readers[read[0]]) != 1 or not _may_end(product, node):
             continue
+        if any(graph.mutations.get(v) in node.outputs for v in node.inputs):
+            continue  # a new value that is written over the old one, which a product cannot do
         try:
             made[node] = _ended(graph, product, node, bodies)
         except (Unfit, ThixoError):

@@ -205,6 +205,8 @@ void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t
 
 // What an element that comes from another core's cache takes, in multiplications of a tile.
 constexpr double kWorkOfComing = 8;
+// What one costs that is in several caches when it is written.
+constexpr double kWorkOfCopies = 8;
 
 Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_cost) {
   const int64_t tall = ceil_div(job.m, t.rows), wide = ceil_div(job.n, t.columns), lanes = t.lanes;
@@ -227,8 +229,12 @@ Shares share_out(const Job& job, const TileKernels& t, double a_cost, double b_c
     // What a thread reads of A and B was written by others, as a rule, and who reads C next has rows of it.
     const double cells = double(job.m) / double(s.down) * double(job.k) + double(job.k) * double(job.n) / double(across) +
                          double(job.m) * double(job.n) / double(s.down * across) * (1 - 1 / double(across));
-    const double coming = cells * kWorkOfComing / (double(std::max<int64_t>(job.k, 1)) * double(t.rows * t.columns));
-    const double time = rows * fill * (columns + a_cost) + columns * b_cost + coming;
+    // What several threads read is then in the caches of all of them, and whoever writes it next waits until the others have
+    // given it up: weights that are updated, memory that is used again. Packed matrices are never written.
+    const double copies = (across > 1 ? double(job.m) / double(s.down) * double(job.k) : 0) +
+                          (s.down > 1 && !job.packed ? double(job.k) * double(job.n) / double(across) : 0);
+    const double moved = (cells * kWorkOfComing + copies * kWorkOfCopies) / (double(std::max<int64_t>(job.k, 1)) * double(t.rows * t.columns));
+    const double time = rows * fill * (columns + a_cost) + columns * b_cost + moved;
     if (least < 0 || time < least) {
       least = time;
       best = s;
