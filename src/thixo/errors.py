@@ -182,6 +182,14 @@ class TraceError(ThixoError):
     """
 
 
+class CaptureError(TraceError):
+    """A construct that a captured function cannot have: its line, the reason, and what to write instead.
+
+    Fails:  tx.jit.script(f) where f returns None for some values and a tensor for others
+    Fixed:  f returns a tensor for all values
+    """
+
+
 class SerializationError(ThixoError):
     """A file that cannot be read or an object that cannot be saved.
 

@@ -8,7 +8,6 @@
 Size([7, 2])
 """
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,16 +15,18 @@ import numpy as np
 
 from thixo import _core
 from thixo.capture.function import Output, TracedFunction
+from thixo.capture.naming import captured_names, input_names
+from thixo.capture.script import ScriptedFunction
 from thixo.capture.simplify import unify_sizes
 from thixo.errors import ArgumentError, ThixoError, TraceError
 from thixo.graph.constants import as_array, type_of
 from thixo.graph.ir import RESERVED, Type
 from thixo.graph.trace import Trace
 from thixo.ops import public as tx
-from thixo.pytree import tree_flatten, tree_leaves, tree_paths, tree_unflatten
+from thixo.pytree import tree_flatten, tree_leaves, tree_unflatten
 from thixo.symbolic import Dim
 
-__all__ = ["TracedFunction", "trace"]
+__all__ = ["ScriptedFunction", "TracedFunction", "script", "trace"]
 
 _LETTERS = "nmkhpqrstuvwdijabcefglo"
 
@@ -54,14 +55,14 @@ def trace(
         raise ArgumentError(f"jit.trace: needs a function or a Module, got {f!r}")
     args = example_inputs if isinstance(example_inputs, tuple) else (example_inputs,)
     leaves, tree = tree_flatten(args)
-    names = _input_names(f, args)
+    names = input_names(f, args)
     types = _input_types(leaves, names, dynamic)
     fixed = {i: leaf for i, leaf in enumerate(leaves) if types[i] is None}
 
     from thixo.random import fork_rng
 
     tracer = Trace(_function_name(f))
-    tracer.names.update(_captured_names(f))
+    tracer.names.update(captured_names(f))
     with fork_rng(), tracer:  # a seed that f sets is not part of the graph: the check must see that
         symbolic = list(leaves)
         for i, type in enumerate(types):
@@ -82,6 +83,29 @@ def trace(
     return traced
 
 
+def script(f: Callable[..., Any]) -> ScriptedFunction:
+    """Capture `f` from its source, with both sides of its branches and all turns of its loops, as a graph.
+
+    `f` is a function, a method, a Module or anything else that is called; everything it calls is captured too. It is
+    captured when it is called for the first time with arguments of a kind: dtypes and ranks of tensors, and the
+    values of all else. Sizes are open where the program allows it. What cannot be captured is an error with its line and
+    a remedy.
+
+    >>> @tx.jit.script
+    ... def steps(x):
+    ...     n = 0
+    ...     while x.sum() > 1:
+    ...         x = x / 2
+    ...         n += 1
+    ...     return x, n
+    >>> steps(tx.ones(4))
+    (tensor([0.2500, 0.2500, 0.2500, 0.2500]), 2)
+    """
+    if not callable(f):
+        raise ArgumentError(f"jit.script: needs a function or a Module, got {f!r}")
+    return ScriptedFunction(f)
+
+
 def _output(tracer: Trace, leaf: Any) -> Output:
     if not isinstance(leaf, _core.Tensor):
         return Output(None, leaf)
@@ -95,33 +119,6 @@ def _output(tracer: Trace, leaf: Any) -> Output:
 def _function_name(f: Any) -> str:
     name = getattr(f, "__name__", type(f).__name__)
     return name if name.isidentifier() else "traced"
-
-
-def _input_names(f: Any, args: tuple[Any, ...]) -> list[str]:
-    """What each leaf of the arguments is called: its parameter's name and the path inside."""
-    function = getattr(f, "forward", f)
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        parameters = []
-    named = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    names = []
-    for i, arg in enumerate(args):
-        first = named[i] if i < len(named) else f"x{i}"
-        for path in tree_paths(arg):
-            inner = "".join(c if c.isalnum() else " " for c in path).split()
-            names.append("_".join([first, *inner]))
-    return names
-
-
-def _captured_names(f: Any) -> dict[int, str]:
-    """What the tensors of a Module are called."""
-    owner = getattr(f, "__self__", f)
-    found: dict[int, str] = {}
-    for kind in ("named_buffers", "named_parameters"):
-        if hasattr(owner, kind):
-            found.update({id(t): name.replace(".", "_") for name, t in getattr(owner, kind)()})
-    return found
 
 
 def _input_types(

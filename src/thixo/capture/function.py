@@ -60,7 +60,7 @@ class TracedFunction:
         count = len(self.graph.outputs)
         outputs, changes = results[:count], results[count:]
         if changes:
-            self._apply(tensors, outputs, changes)
+            write_changes(self.graph, tensors, outputs, changes)
         leaves = [self._leaf(o, outputs, interpreter.sizes) for o in self._leaves]
         return tree_unflatten(self._outputs, leaves)
 
@@ -113,26 +113,25 @@ class TracedFunction:
         value = output.value
         return value.evaluate(sizes) if isinstance(value, Dim) else value
 
-    def _apply(self, tensors: list[Any], outputs: list[Any], changes: list[Any]) -> None:
-        """Write the new values of inputs and captured tensors, after everything was computed."""
-        where = dict(zip(self.graph.inputs, tensors, strict=True))
-        targets: list[Any] = [
-            where.get(v, self.graph.constants.get(v)) for v in self.graph.mutations
-        ]
-        for i, output in enumerate(outputs):
-            if any(_core.shares_memory(output, t) for t in targets):
-                outputs[i] = output.clone()
-        if len(targets) > 1:
-            changes = [new.clone() for new in changes]
-        for target, new in zip(targets, changes, strict=True):
-            if target.is_leaf and target.requires_grad:
-                enabled = _core.set_grad_enabled(False)
-                try:
-                    tx.copy_(target, new)
-                finally:
-                    _core.set_grad_enabled(enabled)
-            else:
+
+def write_changes(graph: Graph, tensors: list[Any], outputs: list[Any], changes: list[Any]) -> None:
+    """Write the new values of inputs and captured tensors, after everything was computed."""
+    where = dict(zip(graph.inputs, tensors, strict=True))
+    targets: list[Any] = [where.get(v, graph.constants.get(v)) for v in graph.mutations]
+    for i, output in enumerate(outputs):
+        if any(_core.shares_memory(output, t) for t in targets):
+            outputs[i] = output.clone()
+    if len(targets) > 1:
+        changes = [new.clone() for new in changes]
+    for target, new in zip(targets, changes, strict=True):
+        if target.is_leaf and target.requires_grad:
+            enabled = _core.set_grad_enabled(False)
+            try:
                 tx.copy_(target, new)
+            finally:
+                _core.set_grad_enabled(enabled)
+        else:
+            tx.copy_(target, new)
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -1,5 +1,7 @@
 """Nodes that are there for what they do. Passes keep them, and their order, as they keep random ones."""
 
+import builtins
+from collections.abc import Sequence
 from typing import Any
 
 from thixo.graph.control import Control, Run
@@ -17,3 +19,78 @@ def _show(run: Run, machine: Any, x: Any, text: str) -> list[Any]:
 
 SHOW = Control("show(x: tensor, *, text: str = '') -> y", _show_types, _show)
 SHOW.random = True
+
+
+def _nothing(*args: Any) -> list[Type]:
+    return []
+
+
+def _say(run: Run, machine: Any, values: Sequence[Any], text: str, end: str) -> list[Any]:
+    print(filled(text, values), end=end)
+    return []
+
+
+# `text` is a template (see `filled`); captured programs print with it.
+SAY = Control("say(values: tensors, *, text: str, end: str = '\\n') -> tensors", _nothing, _say)
+SAY.random = True
+
+
+def _check(
+    run: Run, machine: Any, pred: Any, values: Sequence[Any], error: str, text: str
+) -> list[Any]:
+    if not machine.truth(pred):
+        raise getattr(builtins, error)(*([filled(text, values)] if text else []))
+    return []
+
+
+# Raises a built-in exception where `pred` does not hold.
+CHECK = Control(
+    "check(pred, values: tensors, *, error: str, text: str = '') -> tensors", _nothing, _check
+)
+CHECK.random = True
+
+
+def filled(text: str, values: Sequence[Any]) -> str:
+    """A template with values in it: `{0|tensor||}` is the first one as it prints, `{0|float||.3f}` as a number.
+
+    >>> filled("{0|float||.2f} of {{all}}", [tx.tensor(0.5)])
+    '0.50 of {all}'
+    """
+    out, rest = "", text
+    while rest:
+        before, brace, rest = _next(rest)
+        out += before
+        if brace:
+            number, kind, conversion, spec = rest[: rest.index("}")].split("|", 3)
+            rest = rest[rest.index("}") + 1 :]
+            out += shown(_as(values[int(number)], kind), conversion, spec)
+    return out
+
+
+def _next(text: str) -> tuple[str, bool, str]:
+    for i, c in enumerate(text):
+        if c == "}" and text[i + 1 : i + 2] == "}":
+            return text[: i + 1], False, text[i + 2 :]
+        if c == "{":
+            double = text[i + 1 : i + 2] == "{"
+            return (
+                (text[: i + 1], False, text[i + 2 :]) if double else (text[:i], True, text[i + 1 :])
+            )
+    return text, False, ""
+
+
+def _as(value: Any, kind: str) -> Any:
+    if kind == "tensor":
+        return value
+    if kind == "list":
+        return value.tolist()
+    return {"int": int, "float": float, "bool": bool}[kind](value.item())
+
+
+def shown(value: Any, conversion: str, spec: str) -> str:
+    """A value as an f-string shows it."""
+    if conversion == "r":
+        value = repr(value)
+    elif conversion == "s":
+        value = str(value)
+    return format(value, spec)

@@ -203,7 +203,7 @@ class Trace:
             self._argument(p.kind, a, graded) for p, a in zip(op.sig.params, args, strict=True)
         )
         numbers = self.numbers
-        key = None if numbers is None else _number_key(op, bound)
+        key = None if numbers is None else self.key_of(op, bound)
         node = None if numbers is None else numbers.get(key)
         if node is None:
             types = self._with_own_sizes(bound, result_types(op, bound))
@@ -216,6 +216,10 @@ class Trace:
         results = self.aliases.results(op, args, node)
         self._last = results  # the native core takes them by their insides: keep them until it has
         return results[0] if len(results) == 1 and not op.sig.many else tuple(results)
+
+    def key_of(self, op: Any, args: Sequence[Any]) -> Any:
+        """Equal for nodes that are recorded once while `numbers` is there; None for those that are not."""
+        return _number_key(op, args)
 
     def _with_own_sizes(self, args: tuple[Any, ...], types: list[Type]) -> list[Type]:
         """Sizes that the data decide, numbered by graph: the same program gives the same text."""
@@ -268,6 +272,10 @@ class Trace:
             found = self._detached[value] = node.outputs[0]
             self._own.add(found)
         return found
+
+    def concretize(self, what: str, text: str) -> None:
+        """Someone asks for the value of a tensor of this type: an error."""
+        _refuse_value(self, what, text)
 
     def adopt(self, tensor: Any) -> Any:
         """A tensor made from data inside of the function: a constant whose writes stay inside."""
@@ -399,7 +407,11 @@ def _concretize(what: str, dtype: DType, shape: tuple[Any, ...]) -> None:
             f"{what} needs the value of a tensor {text} of a graph, which has one only while the graph runs: "
             "fetch it with Session.run, or return it from the traced function"
         )
-    if _active.stack[-1].declares:
+    _active.stack[-1].concretize(what, text)
+
+
+def _refuse_value(trace: Trace, what: str, text: str) -> None:
+    if trace.declares:
         raise TraceError(
             f"{what} needs the value of a tensor {text}, which is only declared here and has none yet. Choose "
             "with tx.where or tx.static.cond in place of if, repeat with tx.static.while_loop in place of while, "

@@ -300,10 +300,7 @@ def bound(value: Any, operation: str) -> Any:
 
 def value_of(item: Tensor) -> int | None:
     """The number that a 0-d integer tensor holds; None while it is not known."""
-    try:
-        return int(item.item())
-    except TraceError:
-        return None
+    return None if item._value is not None else int(item.item())
 
 
 def select(view: Tensor, axis: int, number: Any, place: int, x: Tensor, operation: str) -> Tensor:

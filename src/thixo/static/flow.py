@@ -9,97 +9,28 @@ from typing import Any
 
 from thixo import _core
 from thixo.errors import ArgumentError, GraphError, TraceError, describe, user_line
+from thixo.graph import body as graph_body
 from thixo.graph import ir
+from thixo.graph.body import together
 from thixo.graph.control import COND, SCAN, SWITCH, WHILE_LOOP
 from thixo.graph.control_types import equal
 from thixo.graph.effects import SHOW
-from thixo.graph.sizes import sizes_in, symbol_name
-from thixo.graph.trace import Trace, current_trace, make_symbolic, remove_dead
+from thixo.graph.trace import current_trace, make_symbolic, remove_dead
 from thixo.pytree import Tree, tree_flatten, tree_unflatten
 from thixo.static.graph import current
-from thixo.symbolic import Dim, Size
 
 
-class Body(Trace):
-    """The trace of a branch or of a loop's body."""
-
-    def __init__(self, name: str, outer: Trace) -> None:
-        super().__init__(name)
-        self.outer = outer
-        self.captured: list[
-            ir.Value
-        ] = []  # of the outer graph, in the order of the inputs for them
-        self._inside: dict[ir.Value, ir.Value] = {}
-        self._seen: dict[int, tuple[Any, Any]] = {}  # tensors from outside, and what they denoted
-        self._sizes: dict[Any, Dim] = {}
+class Body(graph_body.Body):
+    """The trace of a branch or of a loop's body, which writes to nothing outside."""
 
     def __exit__(self, *error: Any) -> None:
-        written = [(t, v) for t, v in self._seen.values() if t._value is not v]
-        for tensor, value in written:
-            _core.set_value(tensor, value) if value is not None else _core.become(tensor, None)
+        written = self.restore()
         super().__exit__(*error)
         if written and error[0] is None:
             raise TraceError(
                 f"static: {self.graph.name} writes to {self.outer.value_of(written[0][0])}, which is outside of it; "
                 "return the new value"
             )
-
-    def state(self, value: ir.Value, name: str) -> Any:
-        """An input for a value that the caller hands over."""
-        return self.input(name, self.own_type(value.type))
-
-    def own_type(self, type: ir.Type) -> ir.Type:
-        """A type in this graph's own sizes: an expression of outer sizes is one size here."""
-        return ir.Type(type.dtype, [self._own_size(s) for s in type.shape], type.device)
-
-    def _own_size(self, size: Size) -> Size:
-        if not isinstance(size, Dim) or symbol_name(size) is not None:
-            return size
-        found = self._sizes.get(size)
-        if found is None:
-            low, high = size.bounds
-            found = self._sizes[size] = Dim(
-                self.graph.fresh_name("size"), size.hint, max(low or 0, 0), high
-            )
-        return found
-
-    def value_of(self, tensor: Any) -> ir.Value:
-        """The value here of a tensor; one from outside becomes an input."""
-        value = tensor._value
-        if value is not None and value in self._own:
-            return value
-        outer = self.outer.value_of(tensor)
-        self._seen.setdefault(id(tensor), (tensor, value))
-        return self.capture(outer)
-
-    def capture(self, outer: ir.Value) -> ir.Value:
-        """The input for a value of the outer graph."""
-        found = self._inside.get(outer)
-        if found is None:
-            found = self._inside[outer] = self.graph.input(outer.name, self.own_type(outer.type))
-            self.own([found])
-            self.captured.append(outer)
-        return found
-
-    def bind_sizes(self) -> None:
-        """Capture values that say how large the sizes are that were used from outside."""
-        bound = {symbol_name(s) for v in self.graph.inputs for s in v.type.shape}
-        for node in list(self.graph.nodes):
-            for size in sizes_in(node.args):
-                for name in size.symbols.keys() - bound:
-                    bound.add(name)
-                    self.capture(_carrier(self.outer, name, self.graph.name))
-            bound.update(n for v in node.outputs for s in sizes_in(v.type.shape) for n in s.symbols)
-
-
-def _carrier(trace: Trace, name: str, who: str) -> ir.Value:
-    """A value of a graph that says how large a size is."""
-    for value in trace.graph.values():
-        if any(symbol_name(s) == name for s in value.type.shape):
-            return value
-    if isinstance(trace, Body):
-        return trace.capture(_carrier(trace.outer, name, who))
-    raise TraceError(f"static: {who} uses the size {name}, which is of another graph")
 
 
 def _trace_body(
@@ -131,15 +62,6 @@ def _as_tensor(x: Any, what: str) -> Any:
     if isinstance(x, bool | int | float | complex):
         return tensor(x)
     raise ArgumentError(f"static.{what}: a function must return tensors, returned {describe(x)}")
-
-
-def _together(bodies: Sequence[Body], given: int) -> list[ir.Value]:
-    """Give bodies the same inputs: after those they were given, the union of what they captured."""
-    every = list(dict.fromkeys(v for b in bodies for v in b.captured))
-    for body in bodies:
-        own = body.graph.inputs[:given]
-        body.graph.inputs = [*own, *(body.capture(v) for v in every)]
-    return every
 
 
 def _node(op: Any, args: Sequence[Any], what: str, **named: Any) -> list[Any]:
@@ -202,7 +124,7 @@ def _branches(what: str, chooser: Any, functions: Sequence[Callable[[], Any]]) -
     traced = [_trace_body(what, f, [], tree_flatten(())[1]) for f in functions]
     _need_same([structure for _, _, structure in traced], what)
     bodies = [body for body, _, _ in traced]
-    captured = _together(bodies, 0)
+    captured = together(bodies, 0)
     graphs = [b.graph for b in bodies]
     args = (choice, *graphs, captured) if what == "cond" else (choice, graphs, captured)
     results = _node(COND if what == "cond" else SWITCH, args, what)
@@ -239,7 +161,7 @@ def while_loop(
             f"static.while_loop: the body must return the state as it gets it: {len(values)} tensors, "
             f"returned {len(turned.graph.outputs)}"
         )
-    captured = _together([asked, turned], len(values))
+    captured = together([asked, turned], len(values))
     _need_state(turned, values, "while_loop")
     args = (asked.graph, turned.graph, values, captured)
     results = _node(WHILE_LOOP, args, "while_loop", limit=limit)
@@ -298,7 +220,7 @@ def scan(
         raise GraphError(
             f"static.scan: the body must return the state as it gets it: {len(values)} tensors, returned {count}"
         )
-    captured = _together([turned], len(given))
+    captured = together([turned], len(given))
     _need_state(turned, values, "scan")
     args = (turned.graph, values, row_values, captured)
     results = _node(SCAN, args, "scan", length=length, reverse=reverse)

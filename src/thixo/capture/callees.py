@@ -1,0 +1,385 @@
+"""Calls at run time: users' functions are converted, operators and pure functions are called, all else is refused."""
+
+import dataclasses
+import functools
+import types
+from collections import OrderedDict, defaultdict, deque
+from contextlib import AbstractContextManager
+from typing import Any
+
+from thixo import _core
+from thixo.capture.builtin import METHODS, REPLACED, is_pure
+from thixo.capture.convert import convert, is_converted
+from thixo.capture.frames import Capture, current
+from thixo.capture.numbers import weak
+from thixo.capture.operators import as_plain_tensor, spread
+from thixo.capture.paths import Path, look, path_of, read
+from thixo.capture.refusal import Refused
+from thixo.capture.values import Choice, Mixed, Number, Symbolic
+from thixo.dtype import float32
+from thixo.ops import public as tx
+from thixo.symbolic import Dim
+
+_PLAIN_CLASSES = (list, dict, tuple, set, frozenset, deque, OrderedDict, defaultdict)
+
+
+def call(f: Any, *args: Any, **kwargs: Any) -> Any:
+    """What a call in captured code does."""
+    if isinstance(f, Choice):
+        return spread(f, lambda one: call(one, *args, **kwargs))
+    if isinstance(f, Symbolic):
+        raise Refused("a call", f"of {f!r}", "call a function")
+    if isinstance(f, _core.Operator):
+        return call_operator(f, args, kwargs)
+    if isinstance(f, functools.partial):
+        return call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
+    try:
+        replaced = REPLACED.get(f)
+    except TypeError:
+        replaced = None
+    if replaced is not None:
+        return replaced(*args, **kwargs)
+    if isinstance(f, types.MethodType):
+        return _call_method(f, args, kwargs)
+    if isinstance(f, types.FunctionType):
+        return call_function(f, args, kwargs)
+    if isinstance(f, type):
+        return _instantiate(f, args, kwargs)
+    if isinstance(
+        f, types.BuiltinFunctionType | types.MethodWrapperType | types.MethodDescriptorType
+    ):
+        return _call_builtin(f, args, kwargs)
+    return _call_object(f, args, kwargs)
+
+
+def _call_object(f: Any, args: Any, kwargs: Any) -> Any:
+    method = getattr(type(f), "__call__", None)  # noqa: B004  which one it is
+    if isinstance(method, types.FunctionType):
+        name = type(f).__module__ or ""
+        if name.startswith("thixo.") and not hasattr(f, "forward"):
+            return _call_plain(f, args, kwargs)
+        if hasattr(f, "forward"):
+            return _call_module(f, args, kwargs)
+        return call_function(method, (f, *args), kwargs)
+    if is_pure(f):
+        return _call_plain(f, args, kwargs)
+    raise Refused(f"a call of {_name(f)}", "it is not known what it does", _LEAVE_OUT)
+
+
+_LEAVE_OUT = "call it outside of what is captured"
+
+
+def _call_module(f: Any, args: Any, kwargs: Any) -> Any:
+    if f.__dict__.get("_hooked"):
+        raise Refused(f"a call of {type(f).__name__}", "it has hooks", "remove them before")
+    capture = current()
+    path = path_of(capture, f)
+    if path is not None:
+        read(capture, path.step("attr", "_hooked"), f.__dict__.get("_hooked"))
+    return call(f.forward, *args, **kwargs)
+
+
+def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
+    """Call a Python function, converted where it has to be."""
+    from thixo.capture.hooks import Hooks
+
+    if is_converted(f.__code__):
+        return f(*args, **kwargs)
+    if hasattr(f, "stands_for"):
+        return call(f.stands_for, *args, **kwargs)
+    if f.__name__ in ("_replace", "_make", "_asdict") and args and _is_named_tuple(args[0]):
+        return new(f(*args, **kwargs))
+    module = f.__module__ or ""
+    if is_pure(f):
+        return _call_plain(f, args, kwargs)
+    if module.startswith("thixo.") and not module.startswith("thixo.nn.modules"):
+        return _call_plain(f, args, kwargs)
+    made = convert(f, Hooks(f))
+    _note_defaults(f)
+    return made(*args, **kwargs)
+
+
+def _is_named_tuple(x: Any) -> bool:
+    kind = x if isinstance(x, type) else type(x)
+    return issubclass(kind, tuple) and hasattr(kind, "_fields")
+
+
+def _note_defaults(f: types.FunctionType) -> None:
+    capture = current()
+    path = path_of(capture, f)
+    if path is None:
+        return
+    for i, value in enumerate(f.__defaults__ or ()):
+        read(capture, path.step("default", i), value)
+    for key, value in (f.__kwdefaults__ or {}).items():
+        read(capture, path.step("kwdefault", key), value)
+
+
+def function_path(capture: Capture, f: Any) -> Path:
+    """The path of a function; one that is found nowhere else stays what it is."""
+    return path_of(capture, f) or Path(f, f"<{getattr(f, '__qualname__', type(f).__name__)}>")
+
+
+def _call_method(f: types.MethodType, args: Any, kwargs: Any) -> Any:
+    owner, function = f.__self__, f.__func__
+    if isinstance(owner, _core.Tensor):
+        return call_operator(f, args, kwargs)
+    if isinstance(function, types.FunctionType):
+        return call_function(function, (owner, *args), kwargs)
+    return call(function, owner, *args, **kwargs)
+
+
+def call_operator(f: Any, args: Any, kwargs: Any) -> Any:
+    """An operator, with numbers that the data decide as tensors."""
+    owner = getattr(f, "__self__", None)
+    name = getattr(f, "__name__", "")
+    if isinstance(owner, _core.Tensor):
+        special = METHODS.get(name.lstrip("_"))
+        if special is not None:
+            return special(owner, *args, **kwargs)
+    capture = current()
+    for a in (*args, *kwargs.values()):
+        look(capture, a)
+    every = [*args, *kwargs.values(), owner]
+    other = next((a for a in every if isinstance(a, _core.Tensor)), None)
+    args = [_argument(a, other, name) for a in args]
+    kwargs = {k: _argument(a, other, name) for k, a in kwargs.items()}
+    return f(*args, **kwargs)
+
+
+def _argument(a: Any, other: Any, what: str) -> Any:
+    if isinstance(a, Number):
+        if other is not None:
+            return weak(a, other)
+        return tx.to(a.tensor, float32) if a.kind == "float" else a.tensor
+    if isinstance(a, Mixed):
+        return as_plain_tensor(a, what)
+    if isinstance(a, Symbolic):
+        raise Refused(what, f"an argument is {a!r}", "use tensors")
+    if type(a) in (list, tuple):
+        current().readable(a)
+        if any(isinstance(e, Symbolic | list | tuple) for e in a):
+            return type(a)(_element(e, what) for e in a)
+    return a
+
+
+def _element(a: Any, what: str) -> Any:
+    if isinstance(a, Number):
+        raise Refused(what, "a list has a number in it that the data decide", "make it a tensor")
+    return _argument(a, None, what)
+
+
+def _call_plain(f: Any, args: Any, kwargs: Any) -> Any:
+    """A function that is called as it is: pure, or a part of Thixo that records."""
+    from thixo.capture.builtin import as_callable, iterate
+    from thixo.capture.items import Items
+
+    capture = current()
+    what = _name(f)
+    for a in (*args, *kwargs.values()):
+        look(capture, a)
+        if not is_pure(f) and path_of(capture, a) is not None and hasattr(a, "__dict__"):
+            if not callable(a) or hasattr(a, "forward"):
+                raise Refused(
+                    f"a call of {what}", f"it gets a {type(a).__name__} from outside", _LEAVE_OUT
+                )
+    if getattr(f, "__module__", None) == "itertools":
+        args = [iterate(a) if isinstance(a, _core.Tensor | Items) else a for a in args]
+    given = [as_callable(_argument(a, None, what)) for a in args]
+    named = {k: as_callable(_argument(a, None, what)) for k, a in kwargs.items()}
+    return new(f(*given, **named))
+
+
+def new(x: Any) -> Any:
+    """Note a container that a call made."""
+    if isinstance(x, list | dict | set | deque):
+        capture = current()
+        if id(x) not in capture.created and path_of(capture, x) is None:
+            capture.made(x)
+    return x
+
+
+_MUTATORS = frozenset(
+    "append extend insert pop remove clear update setdefault add discard sort reverse popitem "
+    "appendleft popleft extendleft rotate move_to_end".split()
+)
+_BLIND = frozenset(
+    ("append", "extend", "add", "appendleft", "update")
+)  # do not look at what is there
+
+
+def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
+    owner = getattr(f, "__self__", None)
+    name = f.__name__
+    capture = current()
+    if isinstance(owner, _core.Tensor):
+        return call_operator(f, args, kwargs)
+    if isinstance(owner, list | dict | set | deque):
+        for a in (*args, *kwargs.values()):
+            look(capture, a)
+        if name in _MUTATORS:
+            return _mutate(capture, f, owner, name, args, kwargs)
+        look(capture, owner)
+        return _call_on_container(f, owner, name, args, kwargs)
+    if isinstance(owner, str | bytes | tuple | int | float | complex | range | frozenset | slice):
+        look(capture, owner)
+        if any(isinstance(a, Symbolic | _core.Tensor) for a in (*args, *kwargs.values())):
+            return _text_method(owner, name, args, kwargs)
+        for a in args:
+            look(capture, a)
+        return new(f(*args, **kwargs))
+    if is_pure(f):
+        return _call_plain(f, args, kwargs)
+    if isinstance(f, types.MethodDescriptorType) and args:  # list.append(x, 1)
+        return call(getattr(args[0], name), *args[1:], **kwargs)
+    raise Refused(f"a call of {_name(f)}", "it is not known what it does", _LEAVE_OUT)
+
+
+def _text_method(owner: Any, name: str, args: Any, kwargs: Any) -> Any:
+    from thixo.capture.effects import formatted
+
+    if isinstance(owner, str) and name == "format":
+        return formatted(owner, args, kwargs)
+    if isinstance(owner, tuple) and name in ("index", "count"):
+        return _search(owner, name, *args)
+    raise Refused(
+        f"{type(owner).__name__}.{name}",
+        "an argument is known only when the program runs",
+        "use tensors",
+    )
+
+
+def _search(owner: Any, name: str, x: Any) -> Any:
+    raise Refused(
+        f".{name}", "it compares with something the data decide", "use a tensor and argmax"
+    )
+
+
+def _call_on_container(f: Any, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
+    if isinstance(owner, list | deque) and name in ("index", "count"):
+        if any(isinstance(e, Symbolic | _core.Tensor) for e in (*owner, *args)):
+            return _search(owner, name, *args)
+    if args and isinstance(args[0], Choice) and isinstance(owner, dict):
+        return spread(args[0], lambda one: f(one, *args[1:], **kwargs))
+    return new(f(*args, **kwargs))
+
+
+def _mutate(capture: Capture, f: Any, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
+    from thixo.capture.builtin import REPLACED, iterate
+
+    if name not in _BLIND:
+        look(capture, owner)
+    if name in ("extend", "update", "extendleft") and args:
+        args = (iterate(args[0]) if not isinstance(args[0], dict) else args[0], *args[1:])
+        args = (list(args[0]) if not isinstance(args[0], dict) else args[0], *args[1:])
+    if name == "sort":
+        made = REPLACED[sorted](list(owner), **kwargs)
+        capture.changing(owner)
+        owner[:] = made
+        return None
+    if any(isinstance(a, Symbolic) for a in args) and name in (
+        "insert",
+        "pop",
+        "add",
+        "remove",
+        "rotate",
+        "discard",
+        "setdefault",
+    ):
+        if (name != "insert" and not (name == "setdefault")) or isinstance(args[0], Symbolic):
+            raise Refused(
+                f".{name}",
+                "its place or element is known only when the program runs",
+                "use a tensor",
+            )
+    if name in ("remove",) and any(isinstance(e, Symbolic | _core.Tensor) for e in (*owner, *args)):
+        return _search(owner, name, *args)
+    if isinstance(owner, set) and any(isinstance(a, _core.Tensor) for a in args):
+        raise Refused(f"set.{name}", "a set of tensors depends on identity", "use a list")
+    capture.changing(owner)
+    return f(*args, **kwargs)
+
+
+# ---- classes
+
+
+def _instantiate(cls: type, args: Any, kwargs: Any) -> Any:
+    capture = current()
+    module = cls.__module__ or ""
+    if issubclass(cls, BaseException):
+        return cls(*args, **kwargs)
+    if cls in _PLAIN_CLASSES or is_pure(cls):
+        return _call_plain(cls, args, kwargs)
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return cls(*args, **kwargs)
+    if module.startswith("thixo."):
+        if issubclass(cls, AbstractContextManager) or hasattr(cls, "__enter__"):
+            return cls(*args, **kwargs)
+        raise Refused(
+            f"{cls.__name__}(...)",
+            "it keeps state of its own",
+            "make it outside of what is captured",
+        )
+    if cls.__new__ is not object.__new__ or type(cls) is not type:
+        if issubclass(cls, tuple | str | int | float):
+            raise Refused(
+                f"{cls.__name__}(...)", "its class makes objects in its own way", _LEAVE_OUT
+            )
+        if type(cls).__name__ != "ABCMeta":
+            raise Refused(
+                f"{cls.__name__}(...)", "its class makes objects in its own way", _LEAVE_OUT
+            )
+    made = capture.made(object.__new__(cls))
+    if dataclasses.is_dataclass(cls) and not _written_init(cls):
+        _init_dataclass(cls, made, args, kwargs)
+        return made
+    init = cls.__init__  # type: ignore[misc]
+    if isinstance(init, types.FunctionType):
+        call_function(init, (made, *args), kwargs)
+    elif args or kwargs:
+        cls(*args, **kwargs)  # raises as Python does
+    return made
+
+
+def _written_init(cls: type) -> bool:
+    init = cls.__dict__.get("__init__")
+    return isinstance(init, types.FunctionType) and init.__code__.co_filename != "<string>"
+
+
+def _init_dataclass(cls: type, made: Any, args: Any, kwargs: Any) -> None:
+    """What a generated `__init__` does, with factories and `__post_init__` converted."""
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    names = [x.name for x in fields if x.init and not x.kw_only]
+    if len(args) > len(names):
+        raise TypeError(
+            f"{cls.__name__}.__init__() takes {len(names) + 1} positional arguments but {len(args) + 1} were given"
+        )
+    given = {**dict(zip(names, args, strict=False)), **kwargs}
+    for x in fields:
+        if x.name in given and x.init:
+            value = given.pop(x.name)
+        elif x.default is not dataclasses.MISSING:
+            value = x.default
+        elif x.default_factory is not dataclasses.MISSING:
+            value = call(x.default_factory)
+        elif x.init:
+            raise TypeError(
+                f"{cls.__name__}.__init__() missing 1 required positional argument: {x.name!r}"
+            )
+        else:
+            continue
+        object.__setattr__(made, x.name, value)
+    if given:
+        raise TypeError(
+            f"{cls.__name__}.__init__() got an unexpected keyword argument {next(iter(given))!r}"
+        )
+    post = getattr(cls, "__post_init__", None)
+    if post is not None:
+        call_function(post, (made,), {})
+
+
+def _name(f: Any) -> str:
+    return str(getattr(f, "__qualname__", None) or type(f).__name__)
+
+
+__all__ = ["Dim", "call", "call_function", "call_operator"]

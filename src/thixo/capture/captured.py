@@ -1,0 +1,250 @@
+"""Capturing a call: the function runs once on symbols, and becomes a graph with what is around it.
+
+captured = capture_call(f, args, kwargs)
+captured.graph       what is computed
+captured.assumed     what was assumed of Python's state: fits(args, kwargs) asks whether it still holds
+captured.changes     what it changes besides tensors: attributes, containers, globals
+captured(args, kwargs)
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from thixo import _core
+from thixo.capture.callees import call as call_captured
+from thixo.capture.frames import Capture, Outer, capturing
+from thixo.capture.journal import CONTAINERS
+from thixo.capture.naming import captured_names, input_names
+from thixo.capture.paths import Argument, Assumed, Path, path_of
+from thixo.capture.plans import Call, Change, Plan, changes
+from thixo.capture.refusal import Refused
+from thixo.capture.runner import Runner
+from thixo.capture.simplify import unify_sizes
+from thixo.errors import TraceError
+from thixo.graph.constants import type_of
+from thixo.graph.control import subgraphs
+from thixo.graph.ir import RESERVED, Graph, Type
+from thixo.graph.sizes import symbol_name, symbols_in
+from thixo.pytree import tree_flatten, tree_unflatten
+from thixo.symbolic import Dim
+
+_LETTERS = "nmkhpqrstuvwdijabcefglo"
+_lock = (
+    threading.RLock()
+)  # while a function is captured, objects it changes are changed and put back
+
+
+class Captured:
+    """A graph and everything around it."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        paths: list[Path],
+        result: Any,
+        made: list[Change],
+        assumed: list[Assumed],
+        given: int,
+    ) -> None:
+        self.graph = graph
+        self.paths = paths  # of the inputs behind those of the arguments
+        self.changes = made
+        self.assumed = assumed
+        self._result = result
+        self._given = given
+        self._run = Runner(graph)
+
+    def fits(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+        """Whether all that was assumed holds for these arguments, of the kinds it was captured for."""
+        arguments = [args, kwargs]
+        if not all(a.holds(arguments) for a in self.assumed):
+            return False
+        try:
+            tensors = self.inputs(args, kwargs)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return False
+        return _fits(self.graph, tensors)
+
+    def inputs(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[Any]:
+        """The tensors that the graph takes, those from outside fetched anew."""
+        arguments = [args, kwargs]
+        seen: dict[int, Any] = {}
+        for leaf in tree_flatten((tuple(args), kwargs))[0]:
+            if isinstance(leaf, _core.Tensor):
+                seen.setdefault(id(leaf), leaf)
+        return [*seen.values(), *(p.fetch(arguments) for p in self.paths)]
+
+    def __call__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run the graph; the result, after everything that the function changes has been changed."""
+        tensors = self.inputs(args, kwargs)
+        call = Call([args, kwargs], tensors[: self._given])
+        call.outputs, call.sizes = self._run(tensors)
+        new = [change.value(call) for change in self.changes]
+        result = self._result(call)
+        for change, value in zip(self.changes, new, strict=True):
+            change.apply(call, value)
+        return result
+
+
+def _fits(graph: Graph, tensors: list[Any]) -> bool:
+    sizes: dict[str, int] = {}
+    for value, tensor in zip(graph.inputs, tensors, strict=True):
+        wanted = value.type
+        if (
+            not isinstance(tensor, _core.Tensor)
+            or tensor.dtype is not wanted.dtype
+            or tensor.ndim != wanted.ndim
+        ):
+            return False
+        for size, actual in zip(wanted.shape, tensor.shape, strict=True):
+            name = symbol_name(size)
+            if name is not None and name not in sizes:
+                assert isinstance(size, Dim)
+                low, high = size.bounds
+                if actual < (low or 0) or (high is not None and actual > high):
+                    return False
+                sizes[name] = actual
+    for value, tensor in zip(graph.inputs, tensors, strict=True):
+        for size, actual in zip(value.type.shape, tensor.shape, strict=True):
+            expected = size.evaluate(sizes) if isinstance(size, Dim) else size
+            if expected != actual:
+                return False
+    for guard in graph.guards:
+        names = {n for s in (guard.left, guard.right) for n in symbols_in(s)}
+        if names <= sizes.keys() and not guard.holds(sizes):
+            return False
+    return True
+
+
+def capture_call(
+    f: Any, args: Sequence[Any], kwargs: dict[str, Any], fixed: bool = False
+) -> Captured:
+    """Capture what `f` does with these arguments; sizes are symbolic unless `fixed`. Raises Refused."""
+    with _lock:
+        return _capture(f, tuple(args), dict(kwargs), fixed)
+
+
+def _capture(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fixed: bool) -> Captured:
+    leaves, tree = tree_flatten((args, kwargs))
+    names = _names(f, args, kwargs, leaves)
+    trace, capture = Outer(_function_name(f)), Capture()
+    trace.names.update(captured_names(f))
+    types = _types(leaves, names, fixed)
+    try:
+        with capturing(capture), trace:
+            try:
+                symbolic: dict[int, Any] = {}
+                given = list(leaves)
+                for i, type in enumerate(types):
+                    if type is not None:
+                        leaf = leaves[i]
+                        if id(leaf) not in symbolic:
+                            symbolic[id(leaf)] = trace.input(names[i], type, leaf.requires_grad)
+                        given[i] = symbolic[id(leaf)]
+                own_args, own_kwargs = tree_unflatten(tree, given)
+                _register(capture, args, own_args, Path(Argument(0), "args"))
+                _register(capture, kwargs, own_kwargs, Path(Argument(1), "kwargs"))
+                owner = getattr(f, "__self__", f)
+                capture.sources[id(owner)] = (owner, Path(owner, "self"))
+                result = call_captured(f, *own_args, **own_kwargs)
+                plan = Plan(capture, trace)
+                maker = plan.of(result, "return")
+                made = changes(capture, plan)
+            finally:
+                capture.journal.take_back()
+    except TraceError as error:
+        raise Refused(_kind(error), str(error)) from error
+    graph, plan.replaced = unify_sizes(trace.finish())
+    paths = _constants_to_inputs(graph, capture)
+    try:
+        graph.verify()
+    except Exception as error:
+        raise Refused("a graph", f"it does not verify: {error}") from error
+    _refuse_open_guards(graph)
+    return Captured(graph, paths, maker, made, list(capture.guards.values()), len(trace.inputs))
+
+
+def _refuse_open_guards(graph: Graph) -> None:
+    """Refuse what is right for some sizes only that the data decide."""
+    for one in (graph, *subgraphs(graph)):
+        known = {n for v in one.inputs for s in v.type.shape for n in symbols_in(s)}
+        for guard in one.guards:
+            if not known >= {n for s in (guard.left, guard.right) for n in symbols_in(s)}:
+                raise Refused(
+                    "a size that the data decide", f"the program is another one where {guard} does not hold",
+                    "use tx.where and masks, which keep sizes", guard.line,
+                )  # fmt: skip
+
+
+def _kind(error: BaseException) -> str:
+    return type(error).__name__
+
+
+def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:
+    """Note where the containers and objects of the arguments are."""
+    if isinstance(own, _core.Tensor):
+        return
+    if isinstance(own, tuple | list | dict):
+        capture.sources[id(own)] = (own, path)
+        capture.looked[id(own)] = own  # their structure is part of the key
+        keys = own.keys() if isinstance(own, dict) else range(len(own))
+        for key in keys:
+            _register(capture, original[key], own[key], path.step("item", key))
+    elif own is not None and not isinstance(own, bool | int | float | str | bytes | complex):
+        capture.sources.setdefault(id(own), (own, path))
+        if callable(own) and hasattr(own, "__code__"):
+            key = (path.key, "code")
+            capture.guards.setdefault(key, Assumed(path, "code", own.__code__))
+
+
+def _constants_to_inputs(graph: Graph, capture: Capture) -> list[Path]:
+    """Tensors that were found by a path are fetched for each call."""
+    paths = []
+    for value, data in list(graph.constants.items()):
+        found = capture.tensors.get(id(data))
+        if found is not None and found[0] is data:
+            del graph.constants[value]
+            graph.inputs.append(value)
+            paths.append(found[1])
+    return paths
+
+
+# ---- names and types of inputs
+
+
+def _function_name(f: Any) -> str:
+    name = getattr(f, "__name__", type(f).__name__)
+    return name if name.isidentifier() else "captured"
+
+
+def _names(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], leaves: list[Any]) -> list[str]:
+    names = input_names(f, args)
+    for key, value in kwargs.items():
+        count = len(tree_flatten(value)[0])
+        names += [key if count == 1 else f"{key}_{i}" for i in range(count)]
+    if len(names) != len(leaves):
+        names = [f"x{i}" for i in range(len(leaves))]
+    return names
+
+
+def _types(leaves: list[Any], names: list[str], fixed: bool) -> list[Type | None]:
+    taken = set(names) | RESERVED
+    letters = (f"{c}{i or ''}" for i in range(10**6) for c in _LETTERS)
+    types: list[Type | None] = []
+    for leaf in leaves:
+        if not isinstance(leaf, _core.Tensor):
+            types.append(None)
+            continue
+        shape: list[Any] = []
+        for size in leaf.shape:
+            if size > 1 and not fixed:
+                symbol = next(c for c in letters if c not in taken)
+                shape.append(Dim(symbol, hint=size, low=2))
+            else:
+                shape.append(size)
+        types.append(Type(leaf.dtype, shape, type_of(leaf).device))
+    return types
+
+
+__all__ = ["CONTAINERS", "Captured", "capture_call", "path_of"]

@@ -1,0 +1,213 @@
+"""The state of one capture, and the traces of its branches and loop bodies."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from thixo import _core
+from thixo.capture.journal import CONTAINERS, Content, Journal
+from thixo.capture.refusal import Refused
+from thixo.capture.values import Poison
+from thixo.graph import trace as tracing
+from thixo.graph.alias import Aliases
+from thixo.graph.body import Body
+from thixo.graph.trace import Trace, make_symbolic, remove_dead
+from thixo.symbolic import Dim
+
+DEPTH = 60  # branches inside of branches: a recursion that no graph ends
+
+
+class Capture:
+    """What one capture knows: who was there before, who was made inside, what was changed."""
+
+    def __init__(self) -> None:
+        self.journal = Journal()
+        self.sources: dict[int, tuple[Any, Any]] = {}  # id -> an object from outside, and its path
+        self.guards: dict[Any, Any] = {}  # what was assumed of things from outside
+        self.tensors: dict[int, tuple[Any, Any]] = {}  # id -> a tensor from outside, and its path
+        self.looked: dict[int, Any] = {}  # containers whose content has been looked at
+        self.copies: list[tuple[Any, Any]] = []  # rows that are views for Python and copies here
+        self.created: dict[int, tuple[Any, int]] = {}  # id -> an object made inside, and when
+        self.frozen: dict[
+            int, tuple[Any, str]
+        ] = {}  # objects that may not change any more, and why
+        self.poisoned: dict[int, Poison] = {}
+        self.merged: dict[int, Any] = {}  # references to tensors that are one of several for Python
+        self.outside: dict[Any, Any] = {}  # key of a cell that was there before -> its owner's path
+        self.clock = 0
+        self.depth = 0
+        self.trying = 0
+        self.kept: list[Any] = []  # what must live as long as its id is used
+
+    def made(self, x: Any) -> Any:
+        """Note an object that captured code made."""
+        self.clock += 1
+        self.created[id(x)] = (x, self.clock)
+        return x
+
+    def made_since(self, x: Any, clock: int) -> bool:
+        """Whether an object was made after some moment."""
+        found = self.created.get(id(x))
+        return found is not None and found[0] is x and found[1] > clock
+
+    def content(self, x: Any) -> Content:
+        """The cell of a container's content, about to change."""
+        reason = self.frozen.get(id(x))
+        if reason is not None:
+            raise Refused(f"a change of a {type(x).__name__}", reason[1], "change a copy, list(x)")
+        self.kept.append(x)
+        return Content(x, self.poisoned)
+
+    def changing(self, x: Any) -> None:
+        """Note a container before it is changed."""
+        self.readable(x)
+        self.journal.note(self.content(x))
+
+    def readable(self, x: Any) -> None:
+        """Refuse a container whose content depends on the path in a way that no graph has."""
+        if self.poisoned and isinstance(x, CONTAINERS):
+            found = self.poisoned.get(id(x))
+            if found is not None:
+                found.refuse(f"a {type(x).__name__}")
+
+
+class _Active(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[Capture] = []
+
+
+_active = _Active()
+
+
+def current() -> Capture:
+    """The capture of this thread."""
+    if not _active.stack:
+        raise Refused("a captured function", "it is called after its capture has ended")
+    return _active.stack[-1]
+
+
+@contextmanager
+def capturing(capture: Capture) -> Iterator[None]:
+    """Make a capture the current one."""
+    _active.stack.append(capture)
+    try:
+        yield
+    finally:
+        _active.stack.pop()
+
+
+class CaptureAliases(Aliases):
+    """Refuses writes that Python's views would show and copies here would not."""
+
+    def assign(self, target: Any, result: Any) -> None:
+        root = self._root(target)
+        for ref, base in current().copies:
+            copy = ref()
+            if copy is not None and (copy is root or base is root):
+                raise Refused(
+                    "a write to a tensor",
+                    "a row of it, at a place that the data decide, is in use",
+                    "take a clone() of the row",
+                )
+        super().assign(target, result)
+
+
+class InnerAliases(CaptureAliases):
+    """Views of tensors from outside stay views inside."""
+
+    def __init__(self, trace: Any, outer: Aliases) -> None:
+        super().__init__(trace)
+        living = {k: r for k, r in outer.records.items() if r.ref() is not None}
+        self.records = dict(living)
+        self.families = {k: list(f) for k, f in outer.families.items()}
+        self._alive = [r.ref() for r in living.values()]  # an id is not used twice while it is here
+
+    def _point(self, tensor: Any, new: Any) -> None:
+        if tensor._value is not None and tensor._value not in self.trace._own:
+            self.trace.value_of(tensor)  # seen, so that it is taken back
+        super()._point(tensor, new)
+
+
+def node_key(op: Any, args: Any) -> Any:
+    """Equal for nodes that compute the same; None for those that draw or do something."""
+    if op.random or op.kind == "control":
+        return None
+    try:
+        key = (op.full_name, _part(args))
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _part(a: Any) -> Any:
+    if isinstance(a, tuple | list):
+        return (type(a), tuple(map(_part, a)))
+    if isinstance(a, slice):
+        return (slice, _part((a.start, a.stop, a.step)))
+    if isinstance(a, float):
+        return (float, a.hex())
+    if isinstance(a, Dim):
+        return (Dim, str(a))
+    return (type(a), a) if isinstance(a, bool | int | str | type(None)) else (type(a), id(a))
+
+
+class Inner(Body):
+    """The trace of a branch or a loop's body. It may be entered several times; writes to tensors are kept."""
+
+    def __init__(self, name: str, outer: Trace) -> None:
+        super().__init__(name, outer)
+        self.aliases = InnerAliases(self, outer.aliases)
+        self.written: list[tuple[Any, Any]] = []  # tensors from outside, and what they became
+        self.numbers = {}
+
+    def key_of(self, op: Any, args: Any) -> Any:
+        return node_key(op, args)
+
+    def __enter__(self) -> "Inner":
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        _core.set_tracing(self._was_tracing)
+        tracing._active.stack.pop()
+        self._guards.__exit__(*error)
+
+    def end(self) -> None:
+        """Take writes to tensors from outside back; keep what they became."""
+        for tensor, before in self._seen.values():
+            if tensor._value is not before and id(tensor) not in self.aliases.records:
+                self.written.append((tensor, make_symbolic(tensor._value)))
+        self.restore()
+
+    def finish_body(self) -> None:
+        """Remove what no result needs, and say how large all sizes are."""
+        remove_dead(self.graph)
+        self.bind_sizes()
+
+    def concretize(self, what: str, text: str) -> None:
+        _refuse_value(what, text)
+
+
+class Outer(Trace):
+    """The trace of a captured function."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.aliases = CaptureAliases(self)
+        self.numbers = {}
+
+    def key_of(self, op: Any, args: Any) -> Any:
+        return node_key(op, args)
+
+    def concretize(self, what: str, text: str) -> None:
+        _refuse_value(what, text)
+
+
+def _refuse_value(what: str, text: str) -> None:
+    raise Refused(
+        what,
+        f"it needs the value of a tensor {text} while the program is captured",
+        "keep it a tensor, or leave this part out of what is captured",
+    )

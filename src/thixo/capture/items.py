@@ -1,0 +1,187 @@
+"""What a for loop goes over, where its length is known only when the graph runs."""
+
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from thixo import _core
+from thixo.capture.frames import current
+from thixo.capture.numbers import as_tensor, calculate
+from thixo.capture.refusal import Refused
+from thixo.capture.values import Choice, Mixed, Number, Symbolic
+from thixo.dtype import int64
+from thixo.graph.trace import current_trace
+from thixo.ops import public as tx
+from thixo.symbolic import Dim, dim_min
+
+
+class Items:
+    """Rows of tensors, and what each turn makes of its rows.
+
+    `length` is an int, a Dim, or a Number; in the last case there are no slices and `at` makes an item of its place.
+    """
+
+    def __init__(
+        self, length: Any, slices: Sequence[Any], build: Callable[[Sequence[Any]], Any],
+        place: Callable[[Any], Any] | None = None,
+    ) -> None:  # fmt: skip
+        self.length = length
+        self.slices = list(slices)
+        self.build = build
+        self._place = place
+
+    def at(self, i: Number) -> Any:
+        """The item at a place that the data decide."""
+        if self._place is not None:
+            return self._place(i)
+        return self.build([row(s, i.tensor) for s in self.slices])
+
+    def listed(self) -> list[Any]:
+        """All items, where the length is known."""
+        return [self.build([s[i] for s in self.slices]) for i in range(self.length)]
+
+    def first(self) -> Any:
+        """The first item."""
+        return self.build([s[0] for s in self.slices])
+
+    def rest(self) -> "Items":
+        """All but the first item."""
+        return Items(self.length - 1, [s[1:] for s in self.slices], self.build)
+
+
+def row(x: Any, place: Any) -> Any:
+    """A row at a place that the data decide: a copy, where Python has a view."""
+    made = x[place]
+    trace = current_trace()
+    assert trace is not None
+    current().copies.append((weakref.ref(made), trace.aliases._root(x)))
+    return made
+
+
+def as_items(x: Any) -> Any:
+    """Items where something's length is symbolic, else an iterable of Python's."""
+    if isinstance(x, Items):
+        return x
+    if isinstance(x, _core.Tensor):
+        return rows_of(x)
+    if isinstance(x, Choice | Mixed | Symbolic):
+        raise Refused("for", f"it goes over {x!r}", "loop over a tensor or a list")
+    return x
+
+
+def rows_of(x: Any) -> Items:
+    """The rows of a tensor."""
+    if x.ndim == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return Items(x.shape[0], [x], lambda rows: rows[0])
+
+
+def range_(*args: Any) -> Any:
+    """`range`, of sizes and of numbers that the data decide."""
+    if all(isinstance(a, int) for a in args):
+        return range(*args)
+    args = tuple(
+        Number("int", a) if isinstance(a, _core.Tensor) and not a.ndim else a for a in args
+    )
+    low, high, step = (0, args[0], 1) if len(args) == 1 else (*args, 1) if len(args) == 2 else args
+    if type(step) is not int or step == 0:
+        raise Refused("range", "its step is not known", "use a fixed step")
+    if any(isinstance(a, Number) for a in (low, high)):
+        return _range_of_numbers(low, high, step)
+    span = high - low if step > 0 else low - high
+    length = (span + abs(step) - 1) // abs(step)
+    if not length > 0:
+        return range(0)
+    if not isinstance(length, Dim):
+        return Items(length, [tx.arange(length) * step + low], _as_number)
+    return Items(length, [tx.arange(length, dtype=int64) * step + low], _as_number)
+
+
+def _as_number(rows: Sequence[Any]) -> Number:
+    return Number("int", rows[0])
+
+
+def _range_of_numbers(low: Any, high: Any, step: int) -> Items:
+    first, last = as_tensor(low, "int"), as_tensor(high, "int")
+    span = last - first if step > 0 else first - last
+    length = Number("int", tx.clamp((span + abs(step) - 1) // abs(step), min=0))
+    start = Number("int", first)
+    return Items(
+        length, [], lambda rows: None, lambda i: calculate("add", start, calculate("mul", i, step))
+    )
+
+
+def is_open(x: Any) -> bool:
+    """Whether going over it needs a loop in the graph, or could."""
+    return isinstance(x, Items | _core.Tensor)
+
+
+def zip_(*args: Any, strict: bool = False) -> Any:
+    """`zip`, where something in it has rows."""
+    if not any(map(is_open, args)):
+        return zip(*args, strict=strict)
+    parts: list[Any] = [as_items(a) if is_open(a) else list(a) for a in args]
+    lengths = [p.length if isinstance(p, Items) else len(p) for p in parts]
+    if any(isinstance(n, Number) for n in lengths):
+        raise Refused("zip", "a length is known only when the program runs", "use equal tensors")
+    length = lengths[0]
+    for other in lengths[1:]:
+        if strict and not length == other:
+            raise ValueError("zip() arguments have different lengths")
+        length = _shorter(length, other)
+    if isinstance(length, Dim) and not all(isinstance(p, Items) for p in parts):
+        known = min(n for n in lengths if not isinstance(n, Dim))
+        if not length == known:
+            raise Refused("zip", "a list and a tensor of an open size", "use equal lengths")
+        length = known
+    if not isinstance(length, Dim):
+        columns = [
+            Items(length, [s[:length] for s in p.slices], p.build).listed()
+            if isinstance(p, Items)
+            else p[:length]
+            for p in parts
+        ]
+        return zip(*columns, strict=True)
+    counts = [len(p.slices) for p in parts]
+    slices = [s[:length] for p in parts for s in p.slices]
+
+    def build(rows: Sequence[Any]) -> Any:
+        found, at = [], 0
+        for p, count in zip(parts, counts, strict=True):
+            found.append(p.build(rows[at : at + count]))
+            at += count
+        return tuple(found)
+
+    return Items(length, slices, build)
+
+
+def _shorter(a: Any, b: Any) -> Any:
+    if isinstance(a, Dim) and isinstance(b, Dim):
+        return a if a == b else dim_min(a, b)
+    return a if a <= b else b
+
+
+def enumerate_(x: Any, start: Any = 0) -> Any:
+    """`enumerate`, of something with rows."""
+    if not is_open(x):
+        return enumerate(x, start)
+    items = as_items(x)
+    if isinstance(items.length, int):
+        return enumerate(items.listed(), start)
+    if isinstance(items.length, Number):
+        return Items(
+            items.length, [], lambda rows: None, lambda i: (calculate("add", i, start), items.at(i))
+        )
+    numbers = tx.arange(items.length, dtype=int64)
+    places = Items(items.length, [numbers + start if start else numbers], _as_number)
+    return zip_(places, items)
+
+
+def reversed_(x: Any) -> Any:
+    """`reversed`, of something with rows."""
+    if not is_open(x):
+        return reversed(x)
+    items = as_items(x)
+    if isinstance(items.length, Number):
+        raise Refused("reversed", "the length is known only when the program runs", "use a tensor")
+    return Items(items.length, [tx.flip(s, (0,)) for s in items.slices], items.build)

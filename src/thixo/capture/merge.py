@@ -1,0 +1,225 @@
+"""What two paths left, as one: containers part by part, and what is in them by a common form."""
+
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from typing import Any
+
+from thixo import _core
+from thixo.capture.carry import MISSING, Clash, alike, form, join
+from thixo.capture.frames import Capture
+from thixo.capture.values import UNSET, Maybe, Number, Poison, Unset
+from thixo.errors import user_line
+from thixo.ops import public as tx
+
+DICTS = (dict, OrderedDict, defaultdict)
+
+
+class Frozen:
+    """A container or an object as it was at some moment: its class and its parts."""
+
+    def __init__(self, origin: Any, keys: Any) -> None:
+        self.origin = origin
+        self.keys = keys
+        self.parts: list[Any] = []
+
+    @property
+    def structure(self) -> Any:
+        """What two of them have in common if they can be one."""
+        return (type(self.origin), self.keys)
+
+
+def freeze(x: Any, capture: Capture, seen: dict[int, Frozen] | None = None) -> Any:
+    """Containers and objects made inside, taken apart, so that changes from now on do not show."""
+    seen = {} if seen is None else seen
+    if isinstance(x, Maybe):
+        return Maybe(freeze(x.value, capture, seen), x.flag)
+    if id(x) in seen:
+        return seen[id(x)]
+    if id(x) in capture.poisoned:
+        return capture.poisoned[id(x)]
+    kind = type(x)
+    if kind in (list, tuple, deque) or (isinstance(x, tuple) and hasattr(x, "_fields")):
+        found = seen[id(x)] = Frozen(x, len(x))
+        found.parts = [freeze(e, capture, seen) for e in x]
+    elif kind in DICTS:
+        found = seen[id(x)] = Frozen(x, tuple(x))
+        found.parts = [freeze(e, capture, seen) for e in x.values()]
+    elif id(x) in capture.created and not callable(x) and attributes(x) is not None:
+        state = attributes(x)
+        assert state is not None
+        found = seen[id(x)] = Frozen(x, tuple(state))
+        found.parts = [freeze(e, capture, seen) for e in state.values()]
+    else:
+        return x
+    return found
+
+
+def attributes(x: Any) -> dict[str, Any] | None:
+    """An object's own attributes, in its dict or its slots; None where they are hidden."""
+    slots = [n for c in type(x).__mro__ for n in _slots(c) if n not in ("__dict__", "__weakref__")]
+    state = {n: getattr(x, n) for n in slots if hasattr(x, n)}
+    inner = getattr(x, "__dict__", None)
+    if inner is None and not slots:
+        return None
+    if isinstance(x, _core.Tensor | type) or type(x).__module__ == "builtins":
+        return None
+    return {**state, **(inner or {})}
+
+
+def _slots(kind: type) -> tuple[str, ...]:
+    found = kind.__dict__.get("__slots__", ())
+    return (found,) if isinstance(found, str) else tuple(found)
+
+
+def rebuilt(frozen: Frozen, parts: list[Any]) -> Any:
+    """A new container or object of the same class with other parts."""
+    origin = frozen.origin
+    kind: Any = type(origin)
+    if kind is defaultdict:
+        return kind(origin.default_factory, zip(frozen.keys, parts, strict=True))
+    if kind in DICTS:
+        return kind(zip(frozen.keys, parts, strict=True))
+    if kind is deque:
+        return deque(parts, origin.maxlen)
+    if isinstance(origin, tuple) and hasattr(origin, "_fields"):
+        return kind(*parts)
+    if kind in (list, tuple):
+        return kind(parts)
+    made = kind.__new__(kind)
+    fill(made, frozen.keys, parts)
+    return made
+
+
+def fill(made: Any, names: Any, parts: list[Any]) -> None:
+    """Set attributes, whatever the class says to that."""
+    for text, part in zip(names, parts, strict=True):
+        object.__setattr__(made, text, part)
+
+
+# How to make a merged value of the node's results.
+Maker = Callable[[list[Any]], Any]
+
+
+class Merger:
+    """Merges the values of two branches. `out(x, y, form)` makes results of both and gives their places."""
+
+    def __init__(self, capture: Capture, out: Callable[..., list[int]], clock: int) -> None:
+        self.capture = capture
+        self.out = out
+        self.clock = clock  # when the branches began
+        self._known: dict[tuple[int, int], Maker] = {}
+        self._partner: dict[tuple[int, int], int] = {}
+        self._made: dict[tuple[int, int], Any] = {}
+
+    def merge(self, x: Any, y: Any, name: str) -> Maker:
+        """A maker for what is x on one path and y on the other."""
+        (set_x, x), (set_y, y) = _split(x), _split(y)
+        if set_x is False and set_y is False:
+            return lambda results: UNSET
+        inner = self._core(x, y, name)
+        if set_x is True and set_y is True:
+            return inner
+        (place,) = self.out(set_x, set_y, form(True))
+        return lambda results: Maybe(inner(results), Number("bool", results[place]))
+
+    def _core(self, x: Any, y: Any, name: str) -> Maker:
+        if x is MISSING and y is MISSING:
+            return lambda results: UNSET
+        for one in (x, y):
+            if isinstance(one, Poison):
+                return lambda results: one
+        if isinstance(x, Frozen) or isinstance(y, Frozen):
+            return self._container(x, y, name)
+        if x is not MISSING and y is not MISSING:
+            if x is y or (not isinstance(x, _core.Tensor) and alike(x, y)):
+                return lambda results: x
+        elif not isinstance(x, _core.Tensor) and not isinstance(y, _core.Tensor):
+            only = y if x is MISSING else x
+            if form(only).mode == "choice" and not hasattr(only, "index"):
+                return lambda results: only
+        try:
+            both = form(y) if x is MISSING else form(x) if y is MISSING else join(form(x), form(y))
+        except Clash as clash:
+            poison = Poison(f"{name} {clash}", user_line())
+            return lambda results: poison
+        places = self.out(x, y, both)
+        return lambda results: both.decode([results[p] for p in places])
+
+    def _container(self, x: Any, y: Any, name: str) -> Maker:
+        if isinstance(x, Frozen) and isinstance(y, Frozen):
+            if x.origin is y.origin and not _immutable(x.origin):
+                return lambda results: x.origin  # its content is merged by the journal
+            if x.structure != y.structure:
+                return self._clash(x, y, name)
+            pairs = list(zip(x.parts, y.parts, strict=True))
+        elif x is MISSING or y is MISSING:
+            one = y if x is MISSING else x
+            if not _immutable(one.origin) and not self.capture.made_since(one.origin, self.clock):
+                return lambda results: one.origin
+            pairs = [(MISSING, p) if x is MISSING else (p, MISSING) for p in one.parts]
+        else:
+            return self._clash(x, y, name)
+        key = (id(x), id(y))
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        one = y if x is MISSING else x
+        frozen = not _immutable(one.origin) and not self._own(key, (x, y))
+        self._known[key] = lambda results: self._made[key]  # where it holds itself
+        makers = [self.merge(a, b, f"a part of {name}") for a, b in pairs]
+
+        def make(results: list[Any]) -> Any:
+            if key not in self._made:
+                made = rebuilt(one, [m(results) for m in makers])
+                self._made[key] = made if isinstance(made, tuple) else self.capture.made(made)
+                if frozen:
+                    reason = (
+                        f"{name} may be one of two {type(made).__name__}s that are known elsewhere"
+                    )
+                    self.capture.frozen[id(made)] = (made, reason)
+            return self._made[key]
+
+        self._known[key] = make
+        return make
+
+    def _own(self, key: tuple[int, int], sides: tuple[Any, Any]) -> bool:
+        """Whether both were made in their branches, and nothing else is matched with either."""
+        own = True
+        for side, one in enumerate(sides):
+            if one is MISSING:
+                continue
+            own &= self.capture.made_since(one.origin, self.clock)
+            other = self._partner.setdefault((side, key[side]), key[1 - side])
+            own &= other == key[1 - side]
+        return own
+
+    def _clash(self, x: Any, y: Any, name: str) -> Maker:
+        reason = f"{name} is {_what(x)} on one path and {_what(y)} on another"
+        poison = Poison(reason, user_line())
+        return lambda results: poison
+
+
+def _immutable(x: Any) -> bool:
+    return isinstance(x, tuple)
+
+
+def _split(x: Any) -> tuple[Any, Any]:
+    if isinstance(x, Unset):
+        return False, MISSING
+    if isinstance(x, Maybe):
+        return x.flag, x.value
+    return True, x
+
+
+def _what(x: Any) -> str:
+    if isinstance(x, Frozen):
+        kind = type(x.origin).__name__
+        return (
+            f"a {kind} of {len(x.parts)}"
+            if isinstance(x.origin, list | tuple | dict)
+            else f"a {kind}"
+        )
+    return "None" if x is None else f"a {type(x).__name__}"
+
+
+__all__ = ["Frozen", "Merger", "attributes", "fill", "freeze", "rebuilt", "tx"]

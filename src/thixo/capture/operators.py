@@ -1,0 +1,275 @@
+"""Operators at run time: on numbers that the data decide, on choices, and by the methods of users' classes."""
+
+import operator
+from collections.abc import Callable
+from enum import Enum
+from types import FunctionType
+from typing import Any
+
+from thixo import _core
+from thixo.capture.control import ifexp, or_
+from thixo.capture.effects import check
+from thixo.capture.frames import current
+from thixo.capture.numbers import COMPARISONS, OPERATORS, calculate, negate
+from thixo.capture.paths import look, path_of
+from thixo.capture.refusal import Refused
+from thixo.capture.values import Choice, Mixed, Number, Symbolic, kind_of
+from thixo.ops import public as tx
+from thixo.symbolic import Dim
+
+INPLACE = {
+    n: getattr(operator, "i" + n.rstrip("_"))
+    for n in OPERATORS
+    if hasattr(operator, "i" + n.rstrip("_"))
+}
+_METHODS = {"and_": "and", "or_": "or"}
+_REFLECTED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": "ne"}
+
+
+def spread(choice: Choice, use: Callable[[Any], Any]) -> Any:
+    """Use each of the objects that a choice may be; what comes out is merged."""
+
+    def part(i: int) -> Any:
+        if i == len(choice.options) - 1:
+            return use(choice.options[i])
+        test = Number("bool", choice.index == i)
+        return ifexp(test, lambda: use(choice.options[i]), lambda: part(i + 1), None, None, ())
+
+    return part(0)
+
+
+def as_plain_tensor(x: Mixed, what: str) -> Any:
+    """A tensor, where a number or None would be an error when the program runs."""
+    other = "NoneType" if x.kind == "none" else x.kind
+    check(tx.logical_not(x.flag.tensor), "TypeError", f"{what}: a tensor is needed, got {other}")
+    return x.tensor
+
+
+def binary(op: str, a: Any, b: Any) -> Any:
+    """`a + b` and its like."""
+    for x, use in ((a, lambda v: binary(op, v, b)), (b, lambda v: binary(op, a, v))):
+        if isinstance(x, Choice):
+            return spread(x, use)
+    if isinstance(a, Mixed) or isinstance(b, Mixed):
+        return _mixed(op, a, b)
+    if isinstance(a, Number) or isinstance(b, Number):
+        made = calculate(op, a, b)
+        if made is not NotImplemented:
+            return made
+    found = _by_method(op, a, b)
+    if found is not NotImplemented:
+        return found
+    _need_known(op, a, b)
+    capture = current()
+    look(capture, a)
+    look(capture, b)
+    made = OPERATORS[op](a, b)
+    if isinstance(made, list | dict | set):
+        capture.made(made)
+    return made
+
+
+def _need_known(op: str, a: Any, b: Any) -> None:
+    for x in (a, b):
+        if isinstance(x, Symbolic):
+            raise Refused(f"operator {op}", f"one side is {x!r}", "use tensors")
+
+
+def _mixed(op: str, a: Any, b: Any) -> Any:
+    m, other, first = (a, b, True) if isinstance(a, Mixed) else (b, a, False)
+
+    def apply(x: Any) -> Any:
+        return binary(op, x, other) if first else binary(op, other, x)
+
+    if m.kind == "none" or isinstance(other, Mixed):
+        if isinstance(other, Mixed) and other.kind != "none":
+            raise Refused(
+                f"operator {op}", "both sides are tensors on some paths only", "use tensors"
+            )
+        return apply(as_plain_tensor(m, f"operator {op}"))
+    made = apply(m.tensor)
+    as_number = apply(Number(m.kind, tx.to(tx.detach(m.tensor), _dtype(m.kind))))
+    if isinstance(other, _core.Tensor):
+        if as_number.dtype is not made.dtype:
+            raise Refused(
+                f"operator {op}",
+                f"its dtype depends on the path: one side is {m!r}",
+                "use tensors on all paths",
+            )
+        return made
+    exact = m.tensor.dtype is _dtype(m.kind) or (
+        m.kind == "int" and m.tensor.dtype is _dtype("float")
+    )
+    if op not in ("add", "sub", "mul", *COMPARISONS) or not exact:
+        raise Refused(f"operator {op}", f"one side is {m!r}", "use tensors on all paths")
+    return Mixed(as_number.kind, made, m.flag)
+
+
+def _dtype(kind: str) -> Any:
+    from thixo.capture.values import DTYPES
+
+    return DTYPES[kind]
+
+
+def _user_method(x: Any, name: str) -> Any:
+    """A method of a class of the user's, None for all others."""
+    kind = type(x)
+    if kind.__module__ == "builtins" or isinstance(x, _core.Tensor | Dim | Symbolic | type):
+        return None
+    found = getattr(kind, name, None)
+    return found if isinstance(found, FunctionType) else None
+
+
+def _by_method(op: str, a: Any, b: Any) -> Any:
+    from thixo.capture.callees import call_function
+
+    name = _METHODS.get(op, op)
+    method = _user_method(a, f"__{name}__")
+    if method is not None:
+        made = call_function(method, (a, b), {})
+        if made is not NotImplemented:
+            return made
+    other = _REFLECTED[op] if op in COMPARISONS else f"r{name}"
+    method = _user_method(b, f"__{other}__")
+    if method is not None:
+        made = call_function(method, (b, a), {})
+        if made is not NotImplemented:
+            return made
+    return NotImplemented
+
+
+def unary(op: str, x: Any) -> Any:
+    """`-x` and its like."""
+    from thixo.capture.callees import call_function
+
+    if isinstance(x, Choice):
+        return spread(x, lambda v: unary(op, v))
+    if isinstance(x, Number):
+        return negate(op, x)
+    if isinstance(x, Mixed):
+        if x.kind == "none":
+            return unary(op, as_plain_tensor(x, f"operator {op}"))
+        if op == "invert":
+            raise Refused("operator ~", f"of {x!r}", "use tensors on all paths")
+        return Mixed("int" if x.kind == "bool" else x.kind, OPERATORS[op](x.tensor), x.flag)
+    method = _user_method(x, f"__{op}__")
+    return OPERATORS[op](x) if method is None else call_function(method, (x,), {})
+
+
+def inplace(op: str, a: Any, b: Any) -> Any:
+    """`a += b`"""
+    from thixo.capture.callees import call_function
+
+    if isinstance(a, list | dict | set):
+        capture = current()
+        look(capture, b)
+        if isinstance(b, _core.Tensor):
+            return binary(op, a, b)
+        if op != "add":
+            look(capture, a)
+        capture.changing(a)
+        return INPLACE[op](a, b)
+    if isinstance(a, _core.Tensor):
+        if isinstance(b, Mixed) and b.kind != "none":
+            b = b.tensor if b.tensor.dtype is a.dtype else _refuse_mixed(b)
+        if isinstance(b, Number):
+            from thixo.capture.numbers import weak
+
+            b = weak(b, a)
+        _need_known(op, a, b)
+        return INPLACE[op](a, b) if op in INPLACE else binary(op, a, b)
+    method = _user_method(a, f"__i{_METHODS.get(op, op)}__")
+    if method is not None:
+        return call_function(method, (a, b), {})
+    return binary(op, a, b)
+
+
+def _refuse_mixed(x: Mixed) -> Any:
+    raise Refused("an assignment in place", f"of {x!r}", "use tensors on all paths")
+
+
+def compare(op: str, a: Any, b: Any) -> Any:
+    """A comparison."""
+    if op in ("in", "not in"):
+        found = contains(b, a)
+        return found if op == "in" else _not(found)
+    if op in ("is", "is not"):
+        return _identity(op, a, b)
+    return binary(op, a, b)
+
+
+def _not(x: Any) -> Any:
+    from thixo.capture.control import not_
+
+    return not_(x)
+
+
+def _identity(op: str, a: Any, b: Any) -> Any:
+    for x, y in ((a, b), (b, a)):
+        if isinstance(x, Choice):
+            return spread(x, lambda v: _identity(op, v, y))  # noqa: B023  used at once
+        if isinstance(x, Mixed) and x.kind == "none" and y is None:
+            return x.flag if op == "is" else _not(x.flag)
+    one_of = (bool, type(None), type, Enum)
+    if isinstance(a, Symbolic) or isinstance(b, Symbolic):
+        if a is None or b is None:
+            return op == "is not"
+        raise Refused(f"`{op}`", "whether numbers are one object is not part of a graph", "use ==")
+    if isinstance(a, _core.Tensor) and isinstance(b, _core.Tensor) and a is not b:
+        merged = current().merged
+        if any(id(t) in merged and merged[id(t)]() is t for t in (a, b)):
+            raise Refused(
+                f"`{op}`", "of two tensors: identity is not part of a graph", "compare values"
+            )
+    if not isinstance(a, one_of) and not isinstance(b, one_of) and a is not b:
+        capture = current()
+        for x in (a, b):
+            path = path_of(capture, x)
+            if path is not None and path.is_of_argument:
+                raise Refused(f"`{op}`", "of two arguments' objects", "compare something they hold")
+    return (a is b) == (op == "is")
+
+
+def contains(group: Any, x: Any) -> Any:
+    """`x in group`"""
+    from thixo.capture.callees import call_function
+
+    if isinstance(group, Choice):
+        return spread(group, lambda g: contains(g, x))
+    if isinstance(group, _core.Tensor):
+        return Number("bool", tx.any(binary("eq", group, x)))
+    method = _user_method(group, "__contains__")
+    if method is not None:
+        return truth(call_function(method, (group, x), {}))
+    look(current(), group)
+    if isinstance(group, list | tuple) and (
+        isinstance(x, Symbolic | _core.Tensor)
+        or any(isinstance(e, Symbolic | _core.Tensor) for e in group)
+    ):
+        if not group:
+            return False
+        parts = [lambda e=e: True if e is x else truth(binary("eq", e, x)) for e in group]
+        return or_(parts, None, None, ())
+    if isinstance(x, Choice):
+        return spread(x, lambda v: contains(group, v))
+    if isinstance(x, Number) and isinstance(group, range):
+        inside = binary("ge", x, group.start), binary("lt", x, group.stop)
+        if group.step == 1:
+            return Number("bool", tx.logical_and(inside[0].tensor, inside[1].tensor))
+    if isinstance(x, Number) and isinstance(group, set | frozenset | dict):
+        return contains(list(group), x)
+    return x in group
+
+
+def truth(x: Any) -> Any:
+    """`bool(x)`"""
+    from thixo.capture.control import predicate, settled
+    from thixo.capture.values import decides
+
+    x = settled(x)
+    if decides(x):
+        return x if isinstance(x, Number) and x.kind == "bool" else Number("bool", predicate(x))
+    return bool(x)
+
+
+__all__ = ["binary", "compare", "inplace", "kind_of", "unary"]

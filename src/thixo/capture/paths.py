@@ -1,0 +1,189 @@
+"""How captured code reached what was there before, and what it assumed of it.
+
+A path starts at an argument or at an object that stays (the function, a module) and goes on by attributes, items and cells.
+Tensors found at the end of a path are fetched anew for every call; all else is compared with what it was.
+"""
+
+from collections import deque
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any, NamedTuple
+
+from thixo import _core
+from thixo.capture.frames import Capture
+from thixo.capture.journal import Attribute, Content, Global
+from thixo.capture.refusal import Refused
+from thixo.capture.values import UNSET, Symbolic, alike
+
+PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
+LOOKED = (list, tuple, dict, set, frozenset, deque)
+
+
+class Path:
+    """A way to an object: a start, then steps."""
+
+    def __init__(self, start: Any, label: str, steps: tuple[tuple[str, Any], ...] = ()) -> None:
+        self.start = start  # an Argument, or the object itself
+        self.label = label
+        self.steps = steps
+
+    def step(self, how: str, key: Any) -> "Path":
+        return Path(self.start, self.label, (*self.steps, (how, key)))
+
+    @property
+    def key(self) -> Any:
+        start = self.start if isinstance(self.start, Argument) else id(self.start)
+        return (start, self.steps)
+
+    @property
+    def is_of_argument(self) -> bool:
+        return isinstance(self.start, Argument)
+
+    def fetch(self, leaves: list[Any]) -> Any:
+        """What is there now."""
+        found = leaves[self.start.position] if isinstance(self.start, Argument) else self.start
+        for how, key in self.steps:
+            if how == "attr":
+                found = getattr(found, key)
+            elif how == "item":
+                found = found[key]
+            elif how == "cell":
+                found = found.__closure__[key].cell_contents
+            elif how == "closure":
+                found = found.__closure__[key]
+            elif how == "entry":
+                found = list(found)[key]
+            elif how == "default":
+                found = found.__defaults__[key]
+            elif how == "kwdefault":
+                found = found.__kwdefaults__[key]
+            else:
+                found = getattr(found, how)
+        return found
+
+    def __str__(self) -> str:
+        text = self.label
+        for how, key in self.steps:
+            text += (
+                f".{key}" if how == "attr" else f"[{key!r}]" if how == "item" else f".<{how} {key}>"
+            )
+        return text
+
+
+class Argument(NamedTuple):
+    """A leaf of the arguments, by its position."""
+
+    position: int
+
+
+class Assumed(NamedTuple):
+    """Something that was assumed of what a path leads to."""
+
+    path: Path
+    how: str  # "equal", "is", "type", "code", "length", "keys"
+    value: Any
+
+    def holds(self, leaves: list[Any]) -> bool:
+        """Whether it is still so."""
+        try:
+            found = self.path.fetch(leaves)
+        except (AttributeError, LookupError, TypeError, ValueError):
+            return self.how == "missing"
+        if self.how == "equal":
+            return alike(found, self.value)
+        if self.how == "is":
+            return found is self.value
+        if self.how == "type":
+            return type(found) is self.value
+        if self.how == "code":
+            return getattr(found, "__code__", None) is self.value
+        if self.how == "length":
+            return len(found) == self.value
+        if self.how == "keys":
+            return tuple(found) == self.value
+        return False
+
+    def __str__(self) -> str:
+        return f"{self.path} {self.how} {self.value!r}"
+
+
+def read(capture: Capture, path: Path, value: Any) -> Any:
+    """Note that captured code read something that was there before."""
+    if isinstance(value, Symbolic):
+        return value
+    if isinstance(value, _core.Tensor):
+        if value._value is None or id(value) in capture.tensors:
+            capture.tensors.setdefault(id(value), (value, path))
+        return value
+    how, seen = _assumption(value)
+    capture.guards.setdefault((path.key, how), Assumed(path, how, seen))
+    if how not in ("equal",):
+        capture.sources.setdefault(id(value), (value, path))
+    return value
+
+
+def _assumption(value: Any) -> tuple[str, Any]:
+    if isinstance(value, PLAIN):
+        return "equal", value
+    if isinstance(value, FunctionType):
+        return "code", value.__code__
+    fixed = (type, ModuleType, BuiltinFunctionType, MethodType, Enum, _core.Operator)
+    if isinstance(value, fixed) or (callable(value) and not hasattr(value, "__dict__")):
+        return "is", value
+    if type(value).__module__.startswith("thixo") and not hasattr(value, "__dict__"):
+        return "is", value  # a dtype, a device
+    return "type", type(value)
+
+
+def path_of(capture: Capture, x: Any) -> Path | None:
+    """The path of an object from outside."""
+    found = capture.sources.get(id(x))
+    return found[1] if found is not None and found[0] is x else None
+
+
+def note_old(capture: Capture, cell: Any) -> None:
+    """Note that what a cell held before the function ran may be what it holds afterwards."""
+    if any(cell.key in level for level in capture.journal.levels):
+        return  # it was set before: that is no longer from outside
+    path = capture.outside.get(cell.key) or path_of(capture, cell.owner)
+    if path is None:
+        return
+    if isinstance(cell, Content):
+        look(capture, cell.owner)
+    elif cell.read() is not UNSET:
+        if isinstance(cell, Attribute):
+            path = path.step("attr", cell.name)
+        elif isinstance(cell, Global):
+            path = path.step("item", cell.name)
+        else:
+            path = path.step("attr", "cell_contents")
+        read(capture, path, cell.read())
+
+
+def look(capture: Capture, x: Any) -> None:
+    """Note that the content of a container from outside is looked at: its length, its keys, all that is in it."""
+    if not isinstance(x, LOOKED):
+        return
+    capture.readable(x)
+    if id(x) in capture.looked:
+        return
+    path = path_of(capture, x)
+    if path is None:
+        return
+    capture.looked[id(x)] = x
+    if isinstance(x, dict):
+        if not all(isinstance(k, PLAIN) for k in x):
+            raise Refused("a dict from outside", "its keys are not plain values", "use strings")
+        capture.guards.setdefault((path.key, "keys"), Assumed(path, "keys", tuple(x)))
+        for key, value in x.items():
+            read(capture, path.step("item", key), value)
+            look(capture, value)
+    elif isinstance(x, set | frozenset):
+        if not all(isinstance(k, PLAIN) for k in x):
+            raise Refused("a set from outside", "it holds other than plain values", "use a tuple")
+        capture.guards.setdefault((path.key, "keys"), Assumed(path, "keys", tuple(x)))
+    else:
+        capture.guards.setdefault((path.key, "length"), Assumed(path, "length", len(x)))
+        for i, value in enumerate(x):
+            read(capture, path.step("item", i), value)
+            look(capture, value)

@@ -1,0 +1,227 @@
+"""How the results of a graph become what the function returned, and what it changed."""
+
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+from thixo import _core
+from thixo.capture.frames import Capture
+from thixo.capture.journal import Attribute, Content, Global, Variable
+from thixo.capture.merge import Frozen, attributes, freeze, rebuilt
+from thixo.capture.paths import PLAIN, Path, path_of
+from thixo.capture.refusal import Refused
+from thixo.capture.values import TYPES, UNSET, Choice, Maybe, Mixed, Number, Poison, Symbolic
+from thixo.graph.trace import Trace
+from thixo.symbolic import Dim
+
+
+class Call:
+    """One call of a captured function: its arguments, the graph's results, the sizes."""
+
+    def __init__(self, arguments: list[Any], tensors: list[Any]) -> None:
+        self.arguments = arguments
+        self.tensors = tensors
+        self.outputs: list[Any] = []
+        self.sizes: dict[str, int] = {}
+        self.made: dict[
+            int, Any
+        ] = {}  # containers of the result, by what they were while capturing
+
+
+Maker = Callable[[Call], Any]
+
+
+class Plan:
+    """Makes values of a call's results."""
+
+    def __init__(self, capture: Capture, trace: Trace) -> None:
+        self.capture = capture
+        self.trace = trace
+        self._frozen: dict[int, Frozen] = {}
+        self._sizes: list[Dim] = []
+        self.replaced: dict[str, Any] = {}  # sizes that turned out to be others
+
+    def of(self, x: Any, what: str) -> Maker:
+        """A maker for a value that captured code left."""
+        return self._maker(freeze(x, self.capture, self._frozen), what)
+
+    def _output(self, tensor: Any) -> int:
+        self.trace.output(tensor)
+        return len(self.trace.graph.outputs) - 1
+
+    def _maker(self, x: Any, what: str) -> Maker:
+        if isinstance(x, Maybe | Poison):
+            poison = x if isinstance(x, Poison) else Poison("it is not set on all paths")
+            poison.refuse(what)
+        if isinstance(x, _core.Tensor):
+            return self._tensor(x)
+        if isinstance(x, Number):
+            place, kind = self._output(x.tensor), TYPES[x.kind]
+            return lambda call: kind(call.outputs[place].item())
+        if isinstance(x, Mixed):
+            return self._mixed(x)
+        if isinstance(x, Choice):
+            place, options = self._output(x.index), [self._maker(o, what) for o in x.options]
+            return lambda call: options[int(call.outputs[place])](call)
+        if isinstance(x, Dim):
+            return lambda call: _number(x, self.replaced, call.sizes)
+        if isinstance(x, Frozen):
+            return self._container(x, what)
+        if isinstance(x, Symbolic) or x is UNSET:
+            raise Refused(what, f"it is {x!r}", "return tensors and numbers")
+        return self._object(x, what)
+
+    def _tensor(self, x: Any) -> Maker:
+        for i, given in enumerate(self.trace.inputs):
+            if given is x:
+                return lambda call: call.tensors[i]
+        path = self.capture.tensors.get(id(x))
+        if path is not None and path[0] is x:
+            return lambda call: path[1].fetch(call.arguments)
+        place = self._output(x)
+        return lambda call: call.outputs[place]
+
+    def _mixed(self, x: Mixed) -> Maker:
+        place, flag = self._output(x.tensor), self._output(x.flag.tensor)
+        kind = TYPES.get(x.kind)
+
+        def make(call: Call) -> Any:
+            if not bool(call.outputs[flag]):
+                return call.outputs[place]
+            return None if kind is None else kind(call.outputs[place].item())
+
+        return make
+
+    def _container(self, x: Frozen, what: str) -> Maker:
+        origin = x.origin
+        if not isinstance(origin, tuple):
+            path = path_of(self.capture, origin)
+            if path is not None:
+                return lambda call: path.fetch(call.arguments)
+        key = id(x)
+        parts: list[Maker] = []
+
+        def make(call: Call) -> Any:
+            if key not in call.made:
+                if isinstance(origin, list | dict | tuple) or attributes(origin) is None:
+                    call.made[key] = rebuilt(x, [p(call) for p in parts])
+                else:
+                    kind: Any = type(origin)
+                    new = call.made[key] = kind.__new__(kind)
+                    for text, part in zip(x.keys, parts, strict=True):
+                        object.__setattr__(new, text, part(call))
+            return call.made[key]
+
+        known = self._known.get(key)
+        if known is not None:
+            return known
+        self._known[key] = make
+        parts += [self._maker(p, f"a part of {what}") for p in x.parts]
+        return make
+
+    @property
+    def _known(self) -> dict[int, Maker]:
+        return self.__dict__.setdefault("_makers", {})
+
+    def _object(self, x: Any, what: str) -> Maker:
+        path = path_of(self.capture, x)
+        if path is not None:
+            return lambda call: path.fetch(call.arguments)
+        if isinstance(x, FunctionType):
+            raise Refused(
+                what, "a function that was made inside would outlive the call", "make it outside"
+            )
+        if isinstance(x, set):
+            if not all(isinstance(e, PLAIN) for e in x):
+                raise Refused(what, "a set of other than plain values", "use a tuple")
+            kept = frozenset(x)
+            return lambda call: set(kept)
+        if id(x) in self.capture.created or hasattr(x, "__next__"):
+            raise Refused(
+                what, f"a {type(x).__name__} cannot outlive the call", "return tensors and numbers"
+            )
+        return lambda call: x
+
+
+def _number(size: Dim, replaced: dict[str, Any], sizes: dict[str, int]) -> int:
+    known = size.substitute(replaced)
+    return known.evaluate(sizes) if isinstance(known, Dim) else known
+
+
+class Change:
+    """Something that the function changes for good: whose it is, and what it becomes."""
+
+    def __init__(self, text: str, apply: Callable[[Call, Any], None], maker: Maker) -> None:
+        self.text = text
+        self._apply = apply
+        self._maker = maker
+
+    def value(self, call: Call) -> Any:
+        """What it becomes; computed before anything is changed."""
+        return self._maker(call)
+
+    def apply(self, call: Call, value: Any) -> None:
+        self._apply(call, value)
+
+    def __repr__(self) -> str:
+        return f"<change of {self.text}>"
+
+
+def changes(capture: Capture, plan: Plan) -> list[Change]:
+    """What the journal says is left changed, as changes to make at each call."""
+    found = []
+    for key, (cell, before) in list(capture.journal.levels[0].items()):
+        now = cell.read()
+        if id(cell.owner) in capture.created and not isinstance(cell, Variable):
+            continue
+        path = capture.outside.get(key) or path_of(capture, cell.owner)
+        if path is None:
+            if isinstance(cell, Content):
+                continue  # made inside by code that is not converted, or a part of a merged value
+            raise Refused(
+                f"a change of {cell}", "it is not known where it belongs", "return the new value"
+            )
+        found.append(_change(capture, plan, cell, path, before, now))
+    return found
+
+
+def _change(capture: Capture, plan: Plan, cell: Any, path: Path, before: Any, now: Any) -> Change:
+    what = f"a change of {cell}"
+    if isinstance(now, Poison):
+        now.refuse(what)
+    if isinstance(cell, Content):
+        if isinstance(now, list) and id(cell.owner) not in capture.looked:
+            if len(now) >= len(before) and all(a is b for a, b in zip(before, now, strict=False)):
+                maker = plan.of(now[len(before) :], what)
+                return Change(
+                    str(path), lambda call, new: path.fetch(call.arguments).extend(new), maker
+                )
+        maker = plan.of(now, what)
+        return Change(str(path), lambda call, new: _refill(path.fetch(call.arguments), new), maker)
+    if now is UNSET:
+        return Change(str(path), lambda call, new: _set(cell, path, call, UNSET), lambda call: None)
+    return Change(
+        f"{path}.{cell}", lambda call, new: _set(cell, path, call, new), plan.of(now, what)
+    )
+
+
+def _refill(container: Any, new: Any) -> None:
+    new = dict(new) if isinstance(container, dict) else list(new)
+    container.clear()
+    if isinstance(container, dict | set):
+        container.update(new)
+    else:
+        container.extend(new)
+
+
+def _set(cell: Any, path: Path, call: Call, new: Any) -> None:
+    owner = path.fetch(call.arguments)
+    if isinstance(cell, Attribute):
+        if isinstance(owner, type):
+            setattr(owner, cell.name, new) if new is not UNSET else delattr(owner, cell.name)
+        else:
+            Attribute(owner, cell.name).write(new)
+    elif isinstance(cell, Global):
+        Global(owner, cell.name).write(new)
+    else:
+        Variable(cell.owner, cell.name).write(new)

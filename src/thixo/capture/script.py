@@ -1,0 +1,131 @@
+"""A scripted function: captured when it is first called, once for each kind of arguments."""
+
+import functools
+import threading
+from collections import OrderedDict
+from enum import Enum
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+from thixo import _core
+from thixo.capture.captured import Captured, capture_call
+from thixo.capture.convert import convert_code
+from thixo.capture.refusal import Refused
+from thixo.dtype import DType
+from thixo.errors import ArgumentError
+from thixo.graph.ir import Graph
+from thixo.pytree import tree_flatten
+
+LIMIT = 64  # graphs that one function keeps
+
+
+class ScriptedFunction:
+    """What `jit.script` returns. Call it as the function it was made from.
+
+    `graph` is what was captured last, `code` the rewritten source.
+
+    >>> def f(x):
+    ...     return x * 2 if x.sum() > 0 else -x
+    >>> double = tx.jit.script(f)
+    >>> double(tx.ones(2)), double(-tx.ones(3))
+    (tensor([2., 2.]), tensor([1., 1., 1.]))
+    """
+
+    def __init__(self, f: Any) -> None:
+        self._function = f
+        self._cache: OrderedDict[Any, list[Captured]] = OrderedDict()
+        self._last: Captured | None = None
+        self._lock = threading.Lock()
+        self.__name__ = getattr(f, "__name__", type(f).__name__)
+        self.__doc__ = getattr(f, "__doc__", None)
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that was captured last."""
+        if self._last is None:
+            raise ArgumentError(
+                f"{self.__name__}: it has no graph before it is called the first time"
+            )
+        return self._last.graph
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """All graphs that are kept."""
+        return [c.graph for entries in self._cache.values() for c in entries]
+
+    @property
+    def code(self) -> str:
+        """The function's source as it was rewritten."""
+        function = _plain_function(self._function)
+        try:
+            return convert_code(function.__code__, function.__globals__).text
+        except Refused as refusal:
+            raise refusal.error(self.__name__) from None
+
+    def __repr__(self) -> str:
+        return f"<scripted function {self.__name__}: {len(self.graphs)} graphs>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph for arguments of this kind; the first call of a kind captures it."""
+        return self.captured(*args, **kwargs)(args, kwargs)
+
+    def captured(self, *args: Any, **kwargs: Any) -> Captured:
+        """The captured form that serves these arguments."""
+        key = kinds_of(args, kwargs)
+        with self._lock:
+            entries = self._cache.get(key, [])
+            for one in entries:
+                if one.fits(args, kwargs):
+                    self._cache.move_to_end(key)
+                    return one
+            made = self._capture(args, kwargs)
+            self._cache.setdefault(key, []).append(made)
+            self._cache.move_to_end(key)
+            self._last = made
+            while len(self.graphs) > LIMIT:
+                oldest = next(iter(self._cache))
+                self._cache[oldest].pop(0)
+                if not self._cache[oldest]:
+                    del self._cache[oldest]
+            return made
+
+    def _capture(self, args: Any, kwargs: Any) -> Captured:
+        """With symbolic sizes where that works; else for these sizes, since some programs depend on them."""
+        try:
+            return capture_call(self._function, args, kwargs)
+        except Refused:
+            pass
+        try:
+            return capture_call(self._function, args, kwargs, fixed=True)
+        except Refused as refusal:
+            raise refusal.error(self.__name__) from None
+
+
+_BY_VALUE = (bool, int, str, bytes, complex, type, Enum, ModuleType, BuiltinFunctionType, DType)
+
+
+def _plain_function(f: Any) -> Any:
+    while isinstance(f, functools.partial):
+        f = f.func
+    f = getattr(f, "forward", f) if not isinstance(f, FunctionType | MethodType) else f
+    f = getattr(f, "__func__", f)
+    return f if isinstance(f, FunctionType) else type(f).__call__
+
+
+def kinds_of(args: Any, kwargs: Any) -> Any:
+    """What a graph is made for: dtypes, ranks and which sizes are 0 or 1 of tensors, classes of objects, other values."""
+    leaves, tree = tree_flatten((tuple(args), kwargs))
+    seen: dict[int, int] = {}
+    parts: list[tuple[Any, ...]] = []
+    for i, leaf in enumerate(leaves):
+        if isinstance(leaf, _core.Tensor):
+            small = tuple(s if s < 2 else 2 for s in leaf.shape)
+            first = seen.setdefault(id(leaf), i)  # one tensor twice is another program
+            parts.append((leaf.dtype, small, leaf.requires_grad, first, _core.is_grad_enabled()))
+        elif isinstance(leaf, float):
+            parts.append((float, leaf.hex()))
+        elif isinstance(leaf, _BY_VALUE):
+            parts.append((type(leaf), leaf))
+        else:
+            parts.append((type(leaf),))
+    return (tree, tuple(parts))

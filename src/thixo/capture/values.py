@@ -1,0 +1,152 @@
+"""What a variable of captured code may hold besides tensors and plain objects.
+
+UNSET        no value at all
+Maybe        a value if a flag is set; reading it is checked when the program runs
+Number       a Python number that the data decide: a 0-d tensor that calculates as Python does
+Mixed        on some paths a tensor, on others a Python number or None
+Choice       one of some plain objects, by number
+Poison       two paths left values here that no graph can hold as one; the reason
+"""
+
+from typing import Any
+
+from thixo import _core
+from thixo.capture.refusal import Refused
+from thixo.dtype import bool as bool_
+from thixo.dtype import float64, int64
+from thixo.symbolic import Dim, same
+
+DTYPES = {"bool": bool_, "int": int64, "float": float64}
+TYPES = {"bool": bool, "int": int, "float": float}
+
+
+class Unset:
+    """A variable that has no value."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET = Unset()
+
+
+class Symbolic:
+    """A value that is known when the graph runs; Python itself may not look at it."""
+
+    def _refuse(self, what: str) -> Any:
+        raise Refused(what, f"it needs {self!r} while the program is captured", _REMEDY)
+
+    def __bool__(self) -> bool:
+        return self._refuse("a condition in code that is not converted")
+
+    def __int__(self) -> int:
+        return self._refuse("a whole number in code that is not converted")
+
+    def __index__(self) -> int:
+        return self._refuse("a whole number in code that is not converted")
+
+    def __float__(self) -> float:
+        return self._refuse("a number in code that is not converted")
+
+    def __hash__(self) -> int:
+        return self._refuse("a key of a dict or a set")
+
+    def __str__(self) -> str:
+        return self._refuse("text")
+
+    def __format__(self, spec: str) -> str:
+        return self._refuse("text")
+
+
+_REMEDY = "keep it a tensor, or leave this part out of what is captured"
+
+
+class Maybe:
+    """A value that is there if `flag` (a Number) says so."""
+
+    def __init__(self, value: Any, flag: Any) -> None:
+        self.value = value
+        self.flag = flag
+
+
+class Poison:
+    """What two paths left here does not go together."""
+
+    def __init__(self, reason: str, line: str | None = None) -> None:
+        self.reason = reason
+        self.line = line
+
+    def refuse(self, name: str) -> Any:
+        raise Refused(name, self.reason, "give it one kind of value on all paths", self.line)
+
+
+class Number(Symbolic):
+    """A Python number that the data decide."""
+
+    def __init__(self, kind: str, tensor: Any) -> None:
+        self.kind = kind
+        self.tensor = tensor
+
+    def __repr__(self) -> str:
+        return f"a {self.kind} that the data decide"
+
+
+class Mixed(Symbolic):
+    """A tensor, or where `flag` is set a number of `kind` ("none": None)."""
+
+    def __init__(self, kind: str, tensor: Any, flag: Any) -> None:
+        self.kind = kind
+        self.tensor = tensor
+        self.flag = flag
+
+    def __repr__(self) -> str:
+        other = "None" if self.kind == "none" else f"a {self.kind}"
+        return f"a tensor on some paths and {other} on others"
+
+
+class Choice(Symbolic):
+    """One of some plain objects, by a number that the data decide."""
+
+    def __init__(self, options: list[Any], index: Any) -> None:
+        self.options = options
+        self.index = index
+
+    def __repr__(self) -> str:
+        return f"one of {len(self.options)} objects that the data choose"
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether it is a tensor of a graph."""
+    return isinstance(x, _core.Tensor) and x._value is not None
+
+
+def decides(x: Any) -> bool:
+    """Whether a condition is known only when the graph runs."""
+    if isinstance(x, Symbolic):
+        return True
+    return isinstance(x, _core.Tensor)
+
+
+def kind_of(x: Any) -> str | None:
+    """The kind of a Python number, known or not: "bool", "int", "float"; None for all else."""
+    if isinstance(x, Number):
+        return x.kind
+    kind = type(x)
+    if kind is bool:
+        return "bool"
+    if kind is int or kind is Dim:
+        return "int"
+    return "float" if kind is float else None
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Whether two plain objects are the same to any program."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Dim):
+        return same(a, b)
+    if isinstance(a, float):
+        return a.hex() == b.hex() if a == a else b != b
+    return isinstance(a, bool | int | str | bytes | complex | type(None) | range | slice) and a == b
