@@ -187,7 +187,9 @@ def _reordered(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _compare(f: Any, traced: TracedFunction, args: tuple[Any, ...], what: str) -> None:
     expected = _run(f, traced, args)
-    got = _run(traced, traced, args)
+    got = _run(
+        traced.interpreted, traced, args
+    )  # it is the trace that is in question, not the compiler
     for i, (a, b) in enumerate(zip(expected, got, strict=True)):
         if not _agree(a, b):
             raise TraceError(

@@ -272,3 +272,34 @@ def test_random_graphs_keep_their_values(sums):
         check(graph, *inputs, tolerance=1e-9 if sums else 1e-13)
 
     run()
+
+
+def test_what_has_as_many_rows_as_a_loop_has_turns_stays_behind_it():
+    graph = parse("""
+graph more(x: f64[3], i: i64[]) {
+  p: bool[] = lt(i, 4)
+  return p
+}
+
+graph step(x: f64[3], i: i64[]) {
+  y: f64[3] = cos(x)
+  j: i64[] = add(i, 1)
+  return y, j, y
+}
+
+graph main(x: f64[3], w: f64[3], zero: i64[]) {
+  a: f64[3] = exp(x)
+  b: f64[3] = sin(a)
+  y: f64[3], n: i64[], rows: f64[steps, 3] = while_loop(test=more, body=step, state=[b, zero], captured=[])
+  u: f64[1, 3] = unsqueeze(w, 0)
+  e: f64[steps, 3] = expand(u, (steps, 3))
+  c: f64[3] = mul(a, b)
+  return e, y, c
+}
+""")
+    made = optimize(graph).graph
+    inputs = [tx.rand(3, dtype=tx.float64), tx.rand(3, dtype=tx.float64), tx.tensor(0)]
+    for mine, theirs in zip(
+        Interpreter(made).run(*inputs), Interpreter(graph).run(*inputs), strict=True
+    ):
+        np.testing.assert_allclose(mine.numpy(), theirs.numpy())

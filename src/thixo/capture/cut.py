@@ -61,7 +61,7 @@ def smallest_cut(
                 todo.append(one)
             flow.edge(number[one] + 1, number[value])
     behind = flow.behind_the_cut()
-    kept = {v for v, at in number.items() if at not in behind and at + 1 in behind}
+    kept = [v for v, at in number.items() if at not in behind and at + 1 in behind]
     order = {v: i for i, v in enumerate(v for n in nodes for v in n.outputs)}
     return sorted(kept, key=lambda v: order.get(v, -1))
 

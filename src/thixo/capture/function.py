@@ -5,9 +5,11 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from thixo import _core
+from thixo.capture.joint import GraphFunction
 from thixo.errors import ArgumentError, TraceError, describe
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph
+from thixo.graph.trace import current_trace
 from thixo.ops import public as tx
 from thixo.pytree import Tree, tree_flatten, tree_unflatten
 from thixo.symbolic import Dim
@@ -39,6 +41,11 @@ class TracedFunction:
         self._outputs = outputs
         self._leaves = leaves
         self._interpreter = Interpreter(graph, "eager")
+        self._function = GraphFunction(graph)
+        returned = {n for o in leaves if isinstance(o.value, Dim) for n in o.value.symbols}
+        self._returns_sizes = bool(returned)
+        # Sizes that the data decide are known only to who computes node by node.
+        self._needs_python = not returned <= self._function.known_sizes
         self.__name__ = graph.name
 
     @property
@@ -53,7 +60,25 @@ class TracedFunction:
         return f"<traced function {self.graph.name}: {len(self.graph.nodes)} nodes>"
 
     def __call__(self, *args: Any) -> Any:
-        """Run the graph on other arguments of the same kinds."""
+        """Run the graph on other arguments of the same kinds.
+
+        It is compiled, and one node of the tape. Where tensors are symbolic, in another trace, its nodes are recorded there.
+        """
+        if self._needs_python or current_trace() is not None:
+            return self.interpreted(*args)
+        tensors = self._flatten(args)
+        outputs = self._function(tensors)
+        sizes = self._function.sizes(tensors) if self._returns_sizes else {}
+        leaves = [self._leaf(o, outputs, sizes) for o in self._leaves]
+        return tree_unflatten(self._outputs, leaves)
+
+    def interpreted(self, *args: Any) -> Any:
+        """The same operator by operator, as the function itself would run.
+
+        >>> double = tx.jit.trace(lambda x: x + x, tx.ones(2))
+        >>> double.interpreted(tx.ones(3))
+        tensor([2., 2., 2.])
+        """
         tensors = self._flatten(args)
         interpreter = copy(self._interpreter)  # it holds the sizes of one call
         results = interpreter.run_all(*tensors)

@@ -31,7 +31,7 @@ class Backward(NamedTuple):
 
     graph: Graph  # kept values, inputs that say how large something is, gradients -> gradients
     kept: tuple[int, ...]  # which of what is kept it reads
-    sizes: tuple[int, ...]  # inputs of which only the sizes matter
+    sizes: tuple[int, ...]  # inputs of which only the sizes matter, none of them kept
     given: tuple[int, ...]  # results that have gradients
     wanted: tuple[int, ...]  # inputs that get gradients, as places among those that were asked for
 
@@ -79,6 +79,7 @@ class Halves:
         self.kept += self._size_bearers(second, gradients, seeds)
         self.hidden = [v for v in self.kept if v not in self.results and v not in self._held]
         self.flows += [v in self.active for v in self.hidden]
+        self.sized = self._sized_inputs()
         self.forward = self._forward()
         self._backwards = {given: self._backward(joint, second, gradients, given, seeds)}
 
@@ -144,11 +145,17 @@ class Halves:
         values = [self.kept[i] for i in kept]
         sizes: list[int] = []
         for name in unbound_sizes(made, [*values, *seeds]):
-            place = next((i for i, v in enumerate(self.inputs) if _says(v, name)), None)
+            known = next((i for i, v in enumerate(self.kept) if _says(v, name)), None)
+            if known is not None:
+                kept.append(known)
+                continue
+            place = next((i for i in self.sized if _says(self.inputs[i], name)), None)
             if place is None:
                 raise InternalError(f"graph {made.name}: nothing says what {name} is")
             if place not in sizes:
                 sizes.append(place)
+        kept = sorted(set(kept))
+        values = [self.kept[i] for i in kept]
         made.inputs = [*values, *(self.inputs[i] for i in sizes), *seeds]
         made._names = dict(joint._names)
         made.guards = guards_within(joint.guards, made)
@@ -237,6 +244,17 @@ class Halves:
             if found:
                 self._bearers.append(min(found, key=lambda v: bytes_of(v.type)))
         return self._bearers
+
+    def _sized_inputs(self) -> list[int]:
+        """Inputs that together say every size which no kept value says."""
+        known = {n for v in self.kept for s in v.type.shape if (n := symbol_name(s)) is not None}
+        found: list[int] = []
+        for i, value in enumerate(self.inputs):
+            names = {n for s in value.type.shape if (n := symbol_name(s)) is not None}
+            if not names <= known:
+                known |= names
+                found.append(i)
+        return found
 
 
 def _sharing(graph: Graph) -> Graph:

@@ -79,6 +79,15 @@ class GraphFunction:
             program = self._plain = Program(self._pure(self._changed), self._run_by)
         return self._results.of(program(given), given)
 
+    @property
+    def known_sizes(self) -> set[str]:
+        """The symbolic sizes that inputs say."""
+        return set(self._results.sizes)
+
+    def sizes(self, tensors: Sequence[Any]) -> dict[str, int]:
+        """What the symbolic sizes are for these tensors."""
+        return self._results.sizes_of((*tensors, *self._tensors))
+
     def _pure(self, written: Sequence[int], more: Sequence[Value] = ()) -> Graph:
         """The graph with captured tensors as inputs; it writes the inputs at some places and gives more values."""
         old, made = self.graph, Graph(self.graph.name)

@@ -15,7 +15,6 @@ from thixo.ops import public as tx
 from thixo.random import default_generator
 from thixo.runtime.executor import executor
 from thixo.runtime.kept import optimized
-from thixo.symbolic import Dim
 
 Function = Callable[[Sequence[Any]], list[Any]]
 
@@ -70,6 +69,8 @@ class Recorded:
     ) -> None:
         self.halves = halves
         self.copied = copied
+        self._wanted, self._sized = halves.wanted, halves.sized
+        self._is_fixed = halves.is_fixed
         self.name = f"{halves.graph.name}Backward"
         self._compiled = compiled
         self._forward = Program(halves.forward, run_by)
@@ -83,26 +84,21 @@ class Recorded:
         shown = len(halves.results)
         self._flags = tuple(flows and i < shown for i, flows in enumerate(halves.flows))
         self._new = (-1,) * len(self._flags)
-        self._open = [
-            i for i, v in enumerate(halves.inputs) if any(isinstance(s, Dim) for s in v.type.shape)
-        ]
         self._draws = draws(halves.graph, {})
 
     def __call__(self, given: tuple[Any, ...]) -> list[Any]:
         """What the graph computes, with its history."""
         context = Context(self)
-        context.node = node = _core.function_node(
-            context, tuple([given[i] for i in self.halves.wanted])
-        )
-        if self._open:
-            context.shapes = {i: given[i].shape for i in self._open}
-        if self.halves.is_fixed:
+        context.node = node = _core.function_node(context, tuple([given[i] for i in self._wanted]))
+        if self._sized:
+            context.shapes = {i: given[i].shape for i in self._sized}
+        if self._is_fixed:
             context.keep_inputs(given, self._draws)
         made = self._forward(given)
         kept = tuple([made[at] if place < 0 else given[place] for place, at in self._kept])
         _core.save_function(node, kept, self._which)
         _core.attach_function(node, tuple(made), self._flags, self._new)
-        if self.halves.is_fixed:
+        if self._is_fixed:
             context.types = [(t.shape, t.dtype) for t in made]
         return made
 
@@ -112,23 +108,21 @@ class Recorded:
         """The gradients by the inputs that were asked for; None where there are none."""
         given = tuple([i for i, g in enumerate(gradients) if g is not None])
         kept = _core.load_function(context.node)
-        if self.halves.is_fixed and (given != self.halves.all_given or _core.is_grad_enabled()):
+        if self._is_fixed and (given != self.halves.all_given or _core.is_grad_enabled()):
             if _core.is_grad_enabled() or context.unchanged():
                 return self._from_inputs(context, gradients, given)
             gradients = self._with_zeros(context, gradients)
             given = self.halves.all_given
         way, function = self._way(given)
-        found = function(
-            [
-                *[kept[i] for i in way.kept],
-                *[_of_size(context.shapes[i], self.halves.inputs[i].type.dtype) for i in way.sizes],
-                *[gradients[i] for i in given],
-            ]
-        )
-        if len(found) == len(self.halves.wanted):
+        values = [kept[i] for i in way.kept]
+        for i in way.sizes:
+            values.append(_of_size(context.shapes[i], self.halves.inputs[i].type.dtype))
+        values += [gradients[i] for i in given]
+        found = function(values)
+        if len(found) == len(self._wanted):
             return tuple(found)
         placed = dict(zip(way.wanted, found, strict=True))
-        return tuple([placed.get(i) for i in range(len(self.halves.wanted))])
+        return tuple([placed.get(i) for i in range(len(self._wanted))])
 
     def _way(self, given: tuple[int, ...]) -> tuple[Backward, Function]:
         found = self._ways.get(given)

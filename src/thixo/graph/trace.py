@@ -127,13 +127,15 @@ class Trace:
 
     def _record_mutations(self) -> None:
         # A captured tensor that was written denotes its new value until here; the data never changed.
+        # What was written under no_grad is marked: whoever runs the graph writes it past the tape.
+        marked = (lambda value: value) if self.declares else self._with_gradient_cut
         for tensor, value in self.constants.values():
             if tensor._value is not None:
-                self.graph.mutations[value] = self._with_gradient_cut(tensor._value)
+                self.graph.mutations[value] = marked(tensor._value)
                 _core.become(tensor, None)
         for tensor, value in zip(self.inputs, self._input_values, strict=True):
             if tensor._value is not value:
-                self.graph.mutations[value] = self._with_gradient_cut(tensor._value)
+                self.graph.mutations[value] = marked(tensor._value)
 
     def _take_back_gradients(self) -> Value | None:
         """Captured tensors get the .grad they had; one whose .grad was written, if any."""

@@ -22,6 +22,7 @@ from thixo.graph.text import node_text
 from thixo.passes.manager import Firing, graph_pass
 from thixo.passes.simplify import filled_with
 from thixo.passes.sweep import in_all_graphs, sweep, use_counts
+from thixo.symbolic import Size
 
 _is_zero = filled_with(0)
 
@@ -121,9 +122,16 @@ def _pieces(
         if not all(isinstance(n, int) for n in (length, size, begin)):
             return None
         begin = max(0, begin + length) if begin < 0 else begin
+        if not same_shape(_across(part, axis), _across(value, axis)):
+            return None  # equal by a guard only: what is joined would be of another type
         axes.add(axis)
         found.append(_Piece(begin, begin + size, part))
     return (axes.pop(), found) if len(axes) == 1 else None
+
+
+def _across(value: Value, axis: int) -> tuple[Size, ...]:
+    """The sizes along all other axes."""
+    return value.type.shape[:axis] + value.type.shape[axis + 1 :]
 
 
 def _fill(pieces: list[_Piece], whole: Value, axis: int) -> bool:
