@@ -56,3 +56,37 @@ def test_norms_of_turned_operands(rng):
     expected = (a - a.mean(-1, keepdims=True)) / np.sqrt(a.var(-1, keepdims=True) + 1e-5)
     normal = tx.nn.functional.layer_norm(turned(a), (9,))
     np.testing.assert_allclose(normal.numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(3000, 2), (777, 13), (129, 64), (2100, 323), (50, 99)])
+def test_short_rows_that_repeat(rng, shape, dtype, threads):
+    """Of one operand and of two, in place, beside a column and a number."""
+    rows, columns = shape
+    x, row, column, other = (
+        rng.integers(-5, 6, s).astype(dtype) for s in (shape, (columns,), (rows, 1), (1, columns))
+    )
+    a, r, c, o = (tx.tensor(v) for v in (x, row, column, other))
+    before = tx.get_num_threads()
+    tx.set_num_threads(threads)
+    try:
+        np.testing.assert_array_equal((a * r).numpy(), x * row)
+        np.testing.assert_array_equal((r * c).numpy(), row * column)
+        np.testing.assert_array_equal(
+            tx.where(r == o, a, o).numpy(), np.where(row == other, x, other)
+        )
+        np.testing.assert_array_equal(tx.add(a, r, alpha=2).numpy(), x + 2 * row)
+        a *= r
+        np.testing.assert_array_equal(a.numpy(), x * row)
+    finally:
+        tx.set_num_threads(before)
+
+
+def test_rows_too_many_for_the_cache(rng):
+    """They are written past it: rows of whole lines, and others."""
+    for shape in ((30_000, 128), (4000, 1024), (7000, 600)):
+        x, row = rng.standard_normal(shape, np.float32), rng.standard_normal(shape[1], np.float32)
+        np.testing.assert_array_equal((tx.tensor(x) + tx.tensor(row)).numpy(), x + row)
+        column = x[:, :1].copy()
+        np.testing.assert_array_equal((tx.tensor(x) * tx.tensor(column)).numpy(), x * column)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "../cpu.h"
@@ -186,7 +187,7 @@ bool outgrows_cache(const Nest& nest, int64_t grain) {
 }
 
 bool streams(const Nest& nest, int64_t grain) {
-  if (!kStreams || nest.results > kMostStreamed || nest.sizes[0] < kStreamElements) return false;
+  if (!kStreams || nest.results > kMostStreamed) return false;
   for (int k = nest.count - nest.results; k < nest.count; ++k)
     if (nest.strides[0][k] != nest.item[k] || repeats(nest, k)) return false;  // in place: it is in the cache already
   return outgrows_cache(nest, grain);
@@ -239,11 +240,79 @@ void stream_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
   stream_end();
 }
 
+// ---- short rows
+
+constexpr int64_t kShortRows = 8192, kShortElement = 8, kShortCount = 4;  // bytes of several rows, of an element; how many rows
+constexpr int64_t kShortLeast = 4096;                                      // elements that make up for the copies
+constexpr int kMostRepeated = 3;
+
+// Operands that repeat short rows are copied for as many rows as make up a long line: a call for each row would take longer than its
+// elements.
+struct ShortRows {
+  const Nest& nest;
+  int count = 0, operand[kMostRepeated];  // which are copied
+  bool fits = false;
+  int64_t together = 0;  // rows
+
+  explicit ShortRows(const Nest& nest) : nest(nest) {
+    const int64_t inner = nest.sizes[0];
+    if (!nest.in_lines || nest.ndim != 2 || nest.total < kShortLeast) return;
+    int64_t widest = 1;
+    for (int k = 0; k < nest.count; ++k) {
+      const int64_t along = nest.strides[0][k], down = nest.strides[1][k], item = nest.item[k];
+      const bool stays = along == 0 && down == 0, follows = along == item && down == inner * item;
+      if (stays || follows) continue;
+      const bool repeats = along == item && down == 0 && k < nest.count - nest.results;
+      if (!repeats || item > kShortElement || count == kMostRepeated) return;
+      widest = std::max(widest, item);
+      operand[count++] = k;
+    }
+    together = kShortRows / (inner * widest);
+    fits = count > 0 && together >= kShortCount;
+  }
+
+  // Rows [first, last): call(pointers, strides, n) for some at a time.
+  template <class Call>
+  void run(int64_t first, int64_t last, Call&& call) const {
+    const int64_t inner = nest.sizes[0];
+    alignas(64) char lines[kMostRepeated][kShortRows];
+    char* at[kMaxOperands];
+    int64_t steps[kMaxOperands];
+    for (int k = 0; k < nest.count; ++k) steps[k] = nest.strides[0][k];
+    for (int i = 0; i < count; ++i) steps[operand[i]] = nest.item[operand[i]];
+    for (int i = 0; i < count; ++i) {
+      const int64_t row = inner * nest.item[operand[i]], all = std::min(together, last - first) * row;
+      std::memcpy(lines[i], nest.data[operand[i]], static_cast<size_t>(row));
+      for (int64_t done = row; done < all; done *= 2) std::memcpy(lines[i] + done, lines[i], static_cast<size_t>(std::min(done, all - done)));
+    }
+    for (int64_t row = first; row < last; row += together) {
+      for (int k = 0; k < nest.count; ++k) at[k] = nest.data[k] + row * nest.strides[1][k];
+      for (int i = 0; i < count; ++i) at[operand[i]] = lines[i];
+      call(at, steps, std::min(together, last - row) * inner);
+    }
+  }
+};
+
+void run_short_rows(const ShortRows& rows, Loop loop, int64_t grain) {
+  const Nest& nest = rows.nest;
+  const bool past_cache = loop_streams(nest, grain) && nest.strides[1][nest.count - 1] % kLine == 0 && streams(nest, grain);
+  const int64_t how = unaided(true);
+  const int64_t rows_of_grain = get_num_threads() == 1 ? nest.sizes[1] : std::max<int64_t>(rows.together, grain / nest.sizes[0]);
+  parallel_evenly(nest.sizes[1], rows_of_grain, [&](int64_t begin, int64_t end) {
+    rows.run(begin, end, [&](char* const* at, const int64_t* strides, int64_t n) {
+      if (past_cache) stream_row(nest, loop, at, strides, n);
+      else loop(at, strides, n | how);
+    });
+    if (past_cache) stream_end();
+  });
+}
+
 void run_large(const Nest& nest, Loop loop, int64_t grain) {
   if (nest.ndim > 1) {
     if (const int across = transposed_dimension(nest)) return run_tiles(nest, across, loop, grain);
+    if (const ShortRows rows(nest); rows.fits) return run_short_rows(rows, loop, grain);
   }
-  if (streams(nest, grain)) {
+  if (nest.sizes[0] >= kStreamElements && streams(nest, grain)) {
     const auto range = loop_streams(nest, grain) ? stream_rows : stream_range;
     return parallel_evenly(nest.total, grain, [&](int64_t begin, int64_t end) { range(nest, loop, begin, end); });
   }

@@ -13,6 +13,11 @@ namespace {
 constexpr int64_t kMoveTile = 32;  // rows and columns of a tile of a move
 constexpr int64_t kTileRow = 128;  // elements of a tile that a loop takes at a time
 constexpr int64_t kTileRows = 16;  // what is turned, its buffer and the rows that come are in the nearest cache together
+// AMD's processors read four lines of what is turned at once, and are not asked to fetch anything: they see those come. For elements
+// that are turned one by one it is not so.
+constexpr int64_t kAloneRow = 64, kAloneRows = 64;
+constexpr int64_t kBufferBytes = kTileRow * kTileRows * 16;
+static_assert(kAloneRow * kAloneRows * 4 <= kBufferBytes);
 constexpr int64_t kStrip = 8;
 constexpr int64_t kLine = 64;  // bytes
 constexpr int kTurned = 3;     // operands that can be turned at once; more go the slow way
@@ -31,13 +36,14 @@ inline void for_fours(int64_t count, Body&& body) {
   if (first < count) body(count - 4);
 }
 
-// buffer[y][x] = source[x][y]: reads along the source's lines and writes into memory that is near.
+// buffer[y][x] = source[x][y]: reads along the source's lines and writes into memory that is near. `pitch`: elements from one
+// row of the buffer to the next.
 template <class Bits>
-void turn_tile(char* buffer, const char* source, int64_t dx, int64_t dy, int64_t columns, int64_t rows) {
+void turn_tile(char* buffer, int64_t pitch, const char* source, int64_t dx, int64_t dy, int64_t columns, int64_t rows) {
   if constexpr (sizeof(Bits) == 4) {
     if (dy == 4 && columns >= 4 && rows >= 4) {
       for_fours(columns, [&](int64_t x) {
-        for_fours(rows, [&](int64_t y) { turn_four(buffer + (y * kTileRow + x) * 4, kTileRow * 4, source + x * dx + y * 4, dx); });
+        for_fours(rows, [&](int64_t y) { turn_four(buffer + (y * pitch + x) * 4, pitch * 4, source + x * dx + y * 4, dx); });
       });
       return;
     }
@@ -48,18 +54,18 @@ void turn_tile(char* buffer, const char* source, int64_t dx, int64_t dy, int64_t
     for (int64_t y = 0; y < rows; ++y) {
       store(to, load<Bits>(from));
       from += dy;
-      to += kTileRow * static_cast<int64_t>(sizeof(Bits));
+      to += pitch * static_cast<int64_t>(sizeof(Bits));
     }
   }
 }
 
-void turn(int item, char* buffer, const char* source, int64_t dx, int64_t dy, int64_t columns, int64_t rows) {
+void turn(int item, char* buffer, int64_t pitch, const char* source, int64_t dx, int64_t dy, int64_t columns, int64_t rows) {
   switch (item) {
-    case 1: return turn_tile<uint8_t>(buffer, source, dx, dy, columns, rows);
-    case 2: return turn_tile<uint16_t>(buffer, source, dx, dy, columns, rows);
-    case 4: return turn_tile<uint32_t>(buffer, source, dx, dy, columns, rows);
-    case 8: return turn_tile<uint64_t>(buffer, source, dx, dy, columns, rows);
-    default: return turn_tile<Bits128>(buffer, source, dx, dy, columns, rows);
+    case 1: return turn_tile<uint8_t>(buffer, pitch, source, dx, dy, columns, rows);
+    case 2: return turn_tile<uint16_t>(buffer, pitch, source, dx, dy, columns, rows);
+    case 4: return turn_tile<uint32_t>(buffer, pitch, source, dx, dy, columns, rows);
+    case 8: return turn_tile<uint64_t>(buffer, pitch, source, dx, dy, columns, rows);
+    default: return turn_tile<Bits128>(buffer, pitch, source, dx, dy, columns, rows);
   }
 }
 
@@ -122,8 +128,10 @@ class Tiles {
       }
     }
     moves_ = nest.moves && turned_count_ == 1 && nest.item[1] == 4 && nest.strides[0][1] == 4 && nest.strides[across][0] == 4;
-    tile_width_ = moves_ ? kMoveTile : kTileRow;
-    tile_height_ = moves_ ? kMoveTile : kTileRows;
+    alone_ = cpu_features().amd;  // what is turned in registers
+    for (int i = 0; i < turned_count_; ++i) alone_ = alone_ && nest.item[turned_[i]] == 4 && nest.strides[across][turned_[i]] == 4;
+    tile_width_ = moves_ ? kMoveTile : alone_ ? kAloneRow : kTileRow;
+    tile_height_ = moves_ ? kMoveTile : alone_ ? kAloneRows : kTileRows;
     tiles_x_ = (width_ + tile_width_ - 1) / tile_width_;
     tiles_y_ = (height_ + tile_height_ - 1) / tile_height_;
   }
@@ -169,10 +177,8 @@ class Tiles {
     return tile;
   }
 
-  // Rows of a tile are too short for hardware to see them come: each is asked for a few rows before, and what
-  // will be turned for the next tile a few lines with each row.
   void compute(const Tile& tile, const Tile& next) const {
-    alignas(64) char buffers[kTurned][kTileRows * kTileRow * 16];
+    alignas(64) char buffers[kTurned][kBufferBytes];
     char* at[kMaxOperands];
     int64_t inner[kMaxOperands], step[kMaxOperands];
     for (int k = 0; k < nest_.count; ++k) {
@@ -182,24 +188,30 @@ class Tiles {
     }
     for (int i = 0; i < turned_count_; ++i) {
       const int k = turned_[i];
-      turn(nest_.item[k], buffers[i], at[k], inner[k], step[k], tile.columns, tile.rows);
+      turn(nest_.item[k], buffers[i], tile_width_, at[k], inner[k], step[k], tile.columns, tile.rows);
       at[k] = buffers[i];
       inner[k] = nest_.item[k];
-      step[k] = nest_.item[k] * kTileRow;
+      step[k] = nest_.item[k] * tile_width_;
     }
     for (int64_t row = 0; row < tile.rows; ++row) {
-      const int64_t later = row + kRowsAhead;
-      if (later < tile.rows) fetch_row(tile, later);
-      else if (later - tile.rows < next.rows) fetch_row(next, later - tile.rows);
-      for (int i = 0; i < turned_count_ && next.rows; ++i) {
-        const int k = turned_[i];
-        const int64_t dx = nest_.strides[0][k], dy = nest_.strides[across_][k];
-        const int64_t first = row * next.columns / tile.rows, last = (row + 1) * next.columns / tile.rows;
-        const char* from = next.at[k] + first * dx + (dy < 0 ? dy * (next.rows - 1) : 0);
-        fetch_lines<0, 2>(from, dx, last - first, next.rows * std::abs(dy));
-      }
+      if (!alone_) fetch_coming(tile, next, row);
       run_row(nest_, loop_, at, inner, tile.columns);
       for (int k = 0; k < nest_.count; ++k) at[k] += step[k];
+    }
+  }
+
+  // Rows of a tile are too short for most hardware to see them come: each is asked for a few rows before, and what
+  // will be turned for the next tile a few lines with each row.
+  THIXO_FETCHES void fetch_coming(const Tile& tile, const Tile& next, int64_t row) const {
+    const int64_t later = row + kRowsAhead;
+    if (later < tile.rows) fetch_row(tile, later);
+    else if (later - tile.rows < next.rows) fetch_row(next, later - tile.rows);
+    for (int i = 0; i < turned_count_ && next.rows; ++i) {
+      const int k = turned_[i];
+      const int64_t dx = nest_.strides[0][k], dy = nest_.strides[across_][k];
+      const int64_t first = row * next.columns / tile.rows, last = (row + 1) * next.columns / tile.rows;
+      const char* from = next.at[k] + first * dx + (dy < 0 ? dy * (next.rows - 1) : 0);
+      fetch_lines<0, 2>(from, dx, last - first, next.rows * std::abs(dy));
     }
   }
 
@@ -216,7 +228,7 @@ class Tiles {
   const int across_;
   const Loop loop_;
   int64_t width_, height_, tile_width_, tile_height_, tiles_x_, tiles_y_;
-  bool moves_;
+  bool moves_, alone_;
   int turned_[kTurned], turned_count_ = 0;
   int rows_[kMaxOperands], row_count_ = 0;  // operands that are walked row by row
 };
