@@ -103,9 +103,9 @@ def test_what_nobody_holds_is_not_computed(monkeypatch):
     seen = []
     real = segments.Compiled.__call__
 
-    def spy(self, key):
+    def spy(self, *given):
         seen.append(self.run.graph)
-        real(self, key)
+        real(self, *given)
 
     monkeypatch.setattr(segments.Compiled, "__call__", spy)
     with tx.lazy():
@@ -437,10 +437,47 @@ def test_numbers_that_change_are_inputs():
     assert len(compiled()) <= 2
 
 
+def test_sizes_that_change_are_symbols():
+    model = tx.nn.Sequential(tx.nn.Linear(4, 8), tx.nn.ReLU(), tx.nn.Linear(8, 2))
+    tx.manual_seed(0)
+    batches = [tx.randn(n, 4) for n in (3, 5, 9, 16, 33, 2, 7)]
+
+    def outputs(x):
+        y = model(x)
+        shown = tx.cat([y, x.reshape(-1, 2)[: x.shape[0]]], 1)
+        return shown - shown.mean(0), y.t()[:, 1:] * x.shape[0]
+
+    with tx.lazy():
+        found = []
+        for x in batches:
+            found.append(outputs(x))
+            found[-1][0].sum().item()
+    for x, pair in zip(batches, found, strict=True):
+        for one, other in zip(pair, outputs(x), strict=True):
+            np.testing.assert_allclose(
+                one.detach().numpy(), other.detach().numpy(), rtol=1e-5, atol=1e-6
+            )
+    assert len({id(one) for one in compiled()}) <= 4
+
+
+def test_sizes_that_only_seemed_to_go_together():
+    def f(x, y, k):
+        return (x.sum(0) + y.sum(0)) * 2, x[:k] * 2 + 1
+
+    arguments = [(3, 3, 2), (5, 5, 4), (7, 4, 3), (6, 6, 2), (1, 5, 1), (9, 9, 8)]
+    for n, m, k in arguments:
+        x, y = tx.arange(2.0 * n).reshape(n, 2), tx.ones(m, 2)
+        with tx.lazy():
+            found = f(x, y, k)
+        for one, other in zip(found, f(x, y, k), strict=True):
+            assert one.tolist() == other.tolist()
+
+
 def test_the_cache_is_bounded(monkeypatch):
     monkeypatch.setattr(segments, "MOST_FAMILIES", 4)
-    segments.Settings.sights = 0
+    segments.Settings.sights = 9
     with tx.lazy():
         for n in range(1, 20):
             ((tx.ones(n) + 1) * 2).sum().item()
-    assert len(segments._families) <= 4
+    assert len(segments._families) == 4
+    assert len(segments._outlines) <= 4

@@ -6,7 +6,7 @@ becomes views (select, slice, permute, reshape, expand) of the value that the wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from thixo.ops import public as tx
@@ -23,21 +23,21 @@ class Window(NamedTuple):
     dtype: Any
 
 
-Look = Callable[[Any], Any]  # from a tensor of the whole to one of the window
+Step = tuple[Any, ...]  # the name of a view and its numbers
 
 
-def looker(root: Window, window: Window) -> Look | None:
-    """How to see a window in a tensor that has all of `root`; None where these views cannot show it.
+def steps_to(root: Window, window: Window) -> list[Step] | None:
+    """The views that show a window of `root`; None where these cannot.
 
     >>> whole = Window(0, 0, (2, 3), (3, 1), tx.float32)
     >>> column = Window(0, 1, (2,), (3,), tx.float32)
-    >>> looker(whole, column)(tx.arange(6.0).reshape(2, 3))
-    tensor([1., 4.])
+    >>> steps_to(whole, column)
+    [('select', 1, 1)]
     """
     if root.dtype is not window.dtype or 0 in window.sizes:
         return None
     if root[1:4] == window[1:4]:
-        return lambda t: t
+        return []
     direct = _direct(root, window)
     if direct is not None:
         return direct
@@ -46,25 +46,21 @@ def looker(root: Window, window: Window) -> Look | None:
     for whole in (root, _flat(root)):
         seen = None if whole is None else _direct(whole, joined)
         if seen is not None and whole is not None:
-            return _Again(None if whole is root else whole.sizes, seen, window, order)
+            before: list[Step] = [] if whole is root else [("reshape", whole.sizes)]
+            cut: Step = ("reshape", tuple(window.sizes[d] for d in order))
+            return [*before, *seen, cut, *_arranged(order, window)]
     return None
 
 
-class _Again:
-    """Join the axes of the whole, look, cut the axes of the window, put them into their order."""
+def look(t: Any, steps: Sequence[Step]) -> Any:
+    """What the views show of a tensor.
 
-    def __init__(
-        self, sizes: tuple[int, ...] | None, seen: Look, window: Window, order: list[int]
-    ) -> None:
-        self.sizes, self.seen, self.window, self.order = sizes, seen, window, order
-
-    def __call__(self, t: Any) -> Any:
-        if self.sizes is not None:
-            t = tx.reshape(t, self.sizes)
-        t = self.seen(t)
-        sizes, strides = self.window.sizes, self.window.strides
-        t = tx.reshape(t, tuple(sizes[d] for d in self.order))
-        return _arranged(t, self.order, sizes, strides)
+    >>> look(tx.arange(6.0).reshape(2, 3), [("select", 1, 1)])
+    tensor([1., 4.])
+    """
+    for name, *numbers in steps:
+        t = getattr(tx, name)(t, *numbers)
+    return t
 
 
 def _flat(root: Window) -> Window | None:
@@ -96,7 +92,7 @@ def _joined(window: Window) -> tuple[Window, list[int]]:
     return window._replace(sizes=tuple(sizes), strides=tuple(strides)), order
 
 
-def _direct(root: Window, window: Window) -> Look | None:
+def _direct(root: Window, window: Window) -> list[Step] | None:
     """Each axis of the window goes along one axis of the whole."""
     axes = _moving(root.sizes, root.strides)
     if len({root.strides[d] for d in axes}) < len(axes):
@@ -121,32 +117,27 @@ def _direct(root: Window, window: Window) -> Look | None:
         else:
             return None
 
-    def look(t: Any) -> Any:
-        for along in range(
-            len(root.sizes) - 1, -1, -1
-        ):  # from the back: axes that go away move none before
-            start = starts.get(along, 0)
-            if along not in taken:
-                t = tx.select(t, along, start)
-                continue
-            d, step = taken[along]
-            end = start + step * (window.sizes[d] - 1) + 1
-            if (start, end, step) != (0, root.sizes[along], 1):
-                t = tx.slice(t, along, start, end, step)
-        left = [taken[along][0] for along in range(len(root.sizes)) if along in taken]
-        return _arranged(t, left, window.sizes, window.strides)
-
-    return look
+    steps: list[Step] = []
+    for along in range(len(root.sizes) - 1, -1, -1):  # from the back: none before them moves
+        start = starts.get(along, 0)
+        if along not in taken:
+            steps.append(("select", along, start))
+            continue
+        d, step = taken[along]
+        end = start + step * (window.sizes[d] - 1) + 1
+        if (start, end, step) != (0, root.sizes[along], 1):
+            steps.append(("slice", along, start, end, step))
+    left = [taken[along][0] for along in range(len(root.sizes)) if along in taken]
+    return [*steps, *_arranged(left, window)]
 
 
-def _arranged(t: Any, left: list[int], sizes: Sequence[int], strides: Sequence[int]) -> Any:
-    """A tensor whose axes are those of `left`, in the window's order, with the axes that go nowhere."""
+def _arranged(left: list[int], window: Window) -> list[Step]:
+    """From axes as in `left` to the window's order, with the axes that go nowhere."""
+    steps: list[Step] = []
     order = sorted(range(len(left)), key=lambda i: left[i])
     if order != list(range(len(left))):
-        t = tx.permute(t, tuple(order))
-    for d in range(len(sizes)):
-        if d not in left:
-            t = tx.unsqueeze(t, d)
-    if any(n > 1 and s == 0 for n, s in zip(sizes, strides, strict=True)):
-        t = tx.expand(t, tuple(sizes))
-    return t
+        steps.append(("permute", tuple(order)))
+    steps += [("unsqueeze", d) for d in range(len(window.sizes)) if d not in left]
+    if any(n > 1 and s == 0 for n, s in zip(window.sizes, window.strides, strict=True)):
+        steps.append(("expand", window.sizes))
+    return steps

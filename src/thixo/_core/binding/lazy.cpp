@@ -5,9 +5,54 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "../core/promotion.h"
+
 namespace thixo {
 
 namespace {
+
+// What tells one structure from another, byte by byte: everything but the data.
+class Code {
+ public:
+  std::string bytes;
+  template <class T>
+  void add(const T& value) { bytes.append(reinterpret_cast<const char*>(&value), sizeof(value)); }
+  void add(const Dims& dims) { bytes.append(reinterpret_cast<const char*>(dims.data()), size_t(dims.size()) * sizeof(int64_t)); }
+  void add_type(const Tensor& t) {
+    bytes += 't';
+    add(int16_t(code(t.dtype)));
+    add(int16_t(t.ndim()));
+    add(t.sizes);
+  }
+  // Of what is neither a tensor nor a list.
+  void add_value(PyObject* o) {
+    if (o == Py_None || o == Py_True || o == Py_False || o == Py_Ellipsis) {
+      bytes += o == Py_None ? '-' : o == Py_True ? '+' : o == Py_False ? '!' : '.';
+    } else if (PyLong_CheckExact(o)) {
+      int overflow = 0;
+      const int64_t value = PyLong_AsLongLongAndOverflow(o, &overflow);
+      bytes += overflow ? 'I' : 'i';
+      if (overflow) add_text(o);
+      else add(value);
+    } else if (PyFloat_CheckExact(o)) {
+      bytes += 'f';
+      add(PyFloat_AS_DOUBLE(o));
+    } else if (PyComplex_CheckExact(o)) {
+      bytes += 'c';
+      add(PyComplex_AsCComplex(o));
+    } else {
+      bytes += 's';
+      add_text(o);
+    }
+  }
+
+ private:
+  void add_text(PyObject* o) {
+    std::string shown = type_name(o) + " " + text(o);
+    add(int64_t(shown.size()));
+    bytes += shown;
+  }
+};
 
 struct Record {
   const Operator* op;
@@ -16,10 +61,13 @@ struct Record {
   Results results;
   Source source;
   bool writes;
+  SmallVector<double, 2> numbers;  // beside tensors, where a tensor could stand as well
 };
 
 struct Segment final : Counted {
   std::vector<Record> records;
+  Code code;
+  std::unordered_map<Storage*, int32_t> order;  // the storages in the order in which they came
   std::unordered_map<Storage*, uint32_t> held;  // the storages that it reads or writes, and how often it holds each
   bool closed = false;   // it takes no more
   bool running = false;
@@ -134,6 +182,29 @@ bool has_tensor(PyObject* o) {
   return false;
 }
 
+void add_window(Segment& segment, const Tensor& t) {
+  auto [at, fresh] = segment.order.try_emplace(t.storage.get(), int32_t(segment.order.size()));
+  segment.code.add_type(t);
+  segment.code.add(at->second);
+  segment.code.add(t.offset);
+  segment.code.add(t.strides);
+}
+
+void add_argument(Segment& segment, PyObject* o) {
+  if (is_tensor(o)) return add_window(segment, *tensor_of(o));
+  if (PyTuple_Check(o) || PyList_Check(o)) {
+    segment.code.bytes += PyList_Check(o) ? '[' : '(';
+    segment.code.add(int64_t(Py_SIZE(o)));
+    for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i) add_argument(segment, PySequence_Fast_ITEMS(o)[i]);
+  } else if (PySlice_Check(o)) {
+    segment.code.bytes += ':';
+    auto* s = reinterpret_cast<PySliceObject*>(o);
+    for (PyObject* part : {s->start, s->stop, s->step}) add_argument(segment, part);
+  } else {
+    segment.code.add_value(o);
+  }
+}
+
 // The argument as it is now, whatever becomes of the object.
 Object frozen(Segment& segment, PyObject* o) {
   if (is_tensor(o)) {
@@ -160,7 +231,18 @@ void append(const Operator& op, PyObject* const* slots, const Results& results, 
   const size_t n = op.params.size();
   for (size_t i = 0; i < n; ++i) settle_others(slots[i]);
   Segment& segment = segment_here();
-  Record record{&op, Object::borrow(op.self), Object::own(PyTuple_New(Py_ssize_t(n))), {}, current_source(), writes};
+  Record record{&op, Object::borrow(op.self), Object::own(PyTuple_New(Py_ssize_t(n))), {}, current_source(), writes, {}};
+  segment.code.bytes += writes ? 'w' : 'o';
+  segment.code.add(&op);
+  for (size_t i = 0; i < n; ++i) {
+    if (op.base_kind == OpKind::Pointwise && op.params[i].kind == Kind::Operand && PyFloat_CheckExact(slots[i])) {
+      segment.code.bytes += 'n';
+      record.numbers.push_back(PyFloat_AS_DOUBLE(slots[i]));
+    } else {
+      add_argument(segment, slots[i]);
+    }
+  }
+  for (const Ref<Tensor>& t : results) add_window(segment, *t);
   for (size_t i = 0; i < n; ++i) PyTuple_SET_ITEM(record.slots.get(), Py_ssize_t(i), frozen(segment, slots[i]).give());
   for (const Ref<Tensor>& t : results) {
     hold(segment, *t->storage);
@@ -275,9 +357,36 @@ Object record_object(const Record& r, bool needed) {
                                    needed ? Py_True : Py_False));
 }
 
-// Whether Python has run it all, compiled.
+void add_tensors(PyObject* list, PyObject* o) {
+  if (is_tensor(o)) {
+    if (PyList_Append(list, o) < 0) throw PythonError();
+  } else if (PyTuple_Check(o) || PyList_Check(o)) {
+    for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i) add_tensors(list, PySequence_Fast_ITEMS(o)[i]);
+  }
+}
+
+// Whether Python has run it all, compiled. It is asked with the code, the tensors and the numbers of what is needed; only
+// where it knows no program (None) it gets the records.
 bool run_compiled(Segment& segment, const std::vector<char>& needed) {
   if (!known.lazy_run) return false;
+  if (std::count(needed.begin(), needed.end(), 1) < 2) return false;
+  for (char one : needed) segment.code.bytes += one ? '1' : '0';
+  std::string held(segment.order.size(), '0');
+  for (auto& [s, at] : segment.order)
+    if (is_wanted(segment, s)) held[size_t(at)] = '1';
+  segment.code.bytes += held;
+  Object code = Object::own(PyBytes_FromStringAndSize(segment.code.bytes.data(), Py_ssize_t(segment.code.bytes.size())));
+  Object tensors = Object::own(PyList_New(0)), numbers = Object::own(PyList_New(0));
+  for (size_t i = 0; i < segment.records.size(); ++i) {
+    if (!needed[i]) continue;
+    const Record& r = segment.records[i];
+    add_tensors(tensors.get(), r.slots.get());
+    for (const Ref<Tensor>& t : r.results) add_tensors(tensors.get(), Object::own(wrap(t)).get());
+    for (double number : r.numbers)
+      if (PyList_Append(numbers.get(), Object::own(PyFloat_FromDouble(number)).get()) < 0) throw PythonError();
+  }
+  Object known_program = Object::own(call_python_with(known.lazy_run, code.get(), tensors.get(), numbers.get()));
+  if (known_program.get() != Py_None) return known_program.get() == Py_True;
   Object records = Object::own(PyList_New(Py_ssize_t(segment.records.size())));
   for (size_t i = 0; i < segment.records.size(); ++i)
     PyList_SET_ITEM(records.get(), Py_ssize_t(i), record_object(segment.records[i], needed[i]).give());
@@ -287,7 +396,7 @@ bool run_compiled(Segment& segment, const std::vector<char>& needed) {
       Object id = Object::own(PyLong_FromVoidPtr(s));
       if (PySet_Add(wanted.get(), id.get()) < 0) throw PythonError();
     }
-  Object done = Object::own(call_python_with(known.lazy_run, records.get(), wanted.get()));
+  Object done = Object::own(call_python_with(known.lazy_run, code.get(), tensors.get(), numbers.get(), records.get(), wanted.get()));
   return done.get() == Py_True;
 }
 
@@ -357,6 +466,52 @@ void settle_storage(Storage& storage) {
 
 }  // namespace
 
+// ---- the types of results, remembered: rules are Python's
+
+namespace {
+
+using Types = std::vector<std::pair<Dims, DType>>;
+constexpr size_t kMostTypes = 4096;
+std::unordered_map<std::string, Types> types;
+
+bool add_type_of(Code& code, PyObject* o) {
+  if (is_tensor(o)) {
+    code.add_type(*tensor_of(o));
+  } else if (PyTuple_Check(o) || PyList_Check(o)) {
+    code.bytes += '(';
+    code.add(int64_t(Py_SIZE(o)));
+    for (Py_ssize_t i = 0; i < Py_SIZE(o); ++i)
+      if (!add_type_of(code, PySequence_Fast_ITEMS(o)[i])) return false;
+  } else if (PySlice_Check(o)) {
+    return false;
+  } else {
+    code.add_value(o);
+  }
+  return true;
+}
+
+bool remembered_results(const Operator& op, PyObject* const* slots, Results& out) {
+  if (op.lazily == kMayFail) return generic_results(op, slots, out);  // its rule may look at the data
+  Code code;
+  code.add(&op);
+  code.add(default_float);
+  bool plain = true;
+  for (size_t i = 0; i < op.params.size(); ++i) plain = plain && add_type_of(code, slots[i]);
+  auto found = plain ? types.find(code.bytes) : types.end();
+  if (found == types.end()) {
+    if (!generic_results(op, slots, out)) return false;
+    if (types.size() >= kMostTypes) types.clear();
+    Types made;
+    for (const Ref<Tensor>& t : out) made.emplace_back(t->sizes, t->dtype);
+    if (plain) types.emplace(std::move(code.bytes), std::move(made));
+    return true;
+  }
+  for (auto& [sizes, dtype] : found->second) out.push_back(unmade(sizes, contiguous_strides(sizes), dtype));
+  return true;
+}
+
+}  // namespace
+
 bool record_call(const Operator& op, PyObject* const* slots, Results& out) {
   if (op.kind == OpKind::View) return false;  // a view is made at once, of bytes that may come later
   if (can_record(op, slots)) {
@@ -365,7 +520,7 @@ bool record_call(const Operator& op, PyObject* const* slots, Results& out) {
       append(op, slots, out, false);
       return true;
     }
-    if (generic_results(op, slots, out)) {
+    if (remembered_results(op, slots, out)) {
       append(op, slots, out, false);
       return true;
     }
@@ -385,7 +540,7 @@ bool record_write(const Operator& op, PyObject* const* slots) {
     } else if (op.base_kind == OpKind::Pointwise) {
       made.push_back(pointwise_result(op, slots));
     } else {
-      known_type = generic_results(op, slots, made);
+      known_type = remembered_results(op, slots, made);
     }
     if (known_type) {
       if (!made.empty()) check_fits(op, self, *made[0]);
