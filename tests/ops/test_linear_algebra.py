@@ -237,3 +237,21 @@ def test_stft_says_what_is_wrong():
         tx.stft(tx.ones(9), 4)
     with pytest.raises(ShapeError, match="1 or 2 axes"):
         tx.stft(tx.ones(2, 2, 9), 4, return_complex=True)
+
+
+@pytest.mark.parametrize("shape", [(218, 63, 226), (107, 68, 127), (15, 64, 33), (300, 60, 500)])
+def test_products_of_bfloat16_are_the_same_on_any_threads(shape):
+    m, k, n = shape
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.integers(-3, 4, s).astype(np.float32) for s in ((3, m, k), (3, k, n), (n,)))
+    x, y, z = (tx.tensor(v).bfloat16() for v in (a, b, c))
+    wanted = tx.tensor(a @ b).bfloat16().float().numpy()
+    with_bias = tx.tensor(a[0] @ b[0] + c).bfloat16().float().numpy()
+    before = tx.get_num_threads()
+    try:
+        for threads in (1, 2, 3, 7):
+            tx.set_num_threads(threads)
+            np.testing.assert_array_equal((x @ y).float().numpy(), wanted)
+            np.testing.assert_array_equal(tx.addmm(z, x[0], y[0]).float().numpy(), with_bias)
+    finally:
+        tx.set_num_threads(before)

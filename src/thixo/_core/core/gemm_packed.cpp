@@ -60,7 +60,9 @@ struct Packed {
   const int64_t sums_ld = column_panels * t.columns;
   // Of the tallest share and the widest.
   const int64_t most_rows = ceil_div(shares.row_panels, shares.down), most_columns = ceil_div(column_panels, shares.across);
-  const bool rows_first = most_rows <= (packs_itself ? kVeryFew : kFew) || (packed_together > 1 && most_rows * a_panel <= kFarBytes);
+  // Results of pairs are half as wide as sums: strips of a panel's columns would come to most of C's lines twice.
+  const bool along_c = t.reads_rows && passes == 1 && !job.packed && most_columns * b_panel <= kSlabBytes / 2;
+  const bool rows_first = !along_c && (most_rows <= (packs_itself ? kVeryFew : kFew) || (packed_together > 1 && most_rows * a_panel <= kFarBytes));
   const int64_t together = std::clamp<int64_t>((packed_together > 1 ? kFarBytes : kSlabBytes) / std::max<int64_t>(1, most_rows * a_panel), 1, passes);
   const int64_t slab = std::clamp<int64_t>(kSlabBytes / b_panel, 1, most_columns);
   Buffer all_sums{between ? size_t(round_up(job.m, t.rows) * sums_ld * wide) : 0};
