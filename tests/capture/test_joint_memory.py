@@ -358,3 +358,18 @@ def test_a_write_that_others_would_see_is_refused():
         made(x[:4], x[1:5])
     with pytest.raises(InplaceError, match="cannot be written"):
         made(rand(1).expand(4), rand(4))
+
+
+def test_sizes_that_are_returned():
+    def f(x):
+        positive = x[x > 0]
+        return positive * 2, positive.shape[0] + x.shape[0]
+
+    traced = tx.jit.trace(f, rand(9))
+    for grad in (False, True):
+        x = rand(7, grad=grad)
+        found, size = traced(x)
+        assert size == 7 + int((x > 0).sum())
+        assert found.requires_grad == grad
+    with pytest.raises(ThixoError, match="no value of the graph says what nothing is"):
+        GraphFunction(traced.graph, sizes=["nothing"])

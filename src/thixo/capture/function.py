@@ -41,11 +41,9 @@ class TracedFunction:
         self._outputs = outputs
         self._leaves = leaves
         self._interpreter = Interpreter(graph, "eager")
-        self._function = GraphFunction(graph)
-        returned = {n for o in leaves if isinstance(o.value, Dim) for n in o.value.symbols}
+        returned = [n for o in leaves if isinstance(o.value, Dim) for n in o.value.symbols]
         self._returns_sizes = bool(returned)
-        # Sizes that the data decide are known only to who computes node by node.
-        self._needs_python = not returned <= self._function.known_sizes
+        self._function = GraphFunction(graph, sizes=returned)
         self.__name__ = graph.name
 
     @property
@@ -64,11 +62,14 @@ class TracedFunction:
 
         It is compiled, and one node of the tape. Where tensors are symbolic, in another trace, its nodes are recorded there.
         """
-        if self._needs_python or current_trace() is not None:
+        if current_trace() is not None:
             return self.interpreted(*args)
         tensors = self._flatten(args)
-        outputs = self._function(tensors)
-        sizes = self._function.sizes(tensors) if self._returns_sizes else {}
+        sizes: dict[str, int] = {}
+        if self._returns_sizes:
+            outputs, sizes = self._function.with_sizes(tensors)
+        else:
+            outputs = self._function(tensors)
         leaves = [self._leaf(o, outputs, sizes) for o in self._leaves]
         return tree_unflatten(self._outputs, leaves)
 

@@ -29,7 +29,8 @@ class GraphFunction:
     """A callable of tensors that does what a graph says, as one node of the tape.
 
     `budget` is one of memory for what is kept for backward: bytes, or a part of what is kept without one. With `small_sizes` a size
-    of 0 or 1 gets a graph of its own, which is right where no Python decided by sizes while the graph was made.
+    of 0 or 1 gets a graph of its own, which is right where no Python decided by sizes while the graph was made. `sizes` are
+    names of sizes that `with_sizes` tells besides those of the inputs.
 
     >>> graph = tx.jit.trace(lambda x: (x * x).sum(), tx.ones(2)).graph
     >>> square = GraphFunction(graph)
@@ -45,6 +46,7 @@ class GraphFunction:
         *,
         budget: int | float | None = None,
         small_sizes: bool = False,
+        sizes: Sequence[str] = (),
         run_by: str = "sunk",
     ) -> None:
         self.graph = graph
@@ -54,7 +56,8 @@ class GraphFunction:
         self._live = {v: d for v, d in graph.constants.items() if isinstance(d, _core.Tensor)}
         self._tensors = tuple(self._live.values())
         self._inputs = [*graph.inputs, *self._live]
-        self._results = Results(graph, self._inputs)
+        self._sizes = tuple(sizes)
+        self._results = Results(graph, self._inputs, sizes)
         self._changed = [self._inputs.index(v) for v in graph.mutations]
         self._plain: Program | None = None
         self._recorded: dict[Any, Recorded] = {}
@@ -63,6 +66,24 @@ class GraphFunction:
     def __call__(self, tensors: Sequence[Any]) -> list[Any]:
         """The graph's outputs; what it changes is changed."""
         given = (*tensors, *self._tensors)
+        results, computed = self._compute(given)
+        return results.of(computed, given)
+
+    def with_sizes(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
+        """The outputs, and what the symbolic sizes were: those of inputs, and those of `sizes` that the data decided.
+
+        >>> graph = tx.jit.trace(lambda x: x[x > 1] + 1, tx.ones(3)).graph
+        >>> (decided,) = graph.outputs[0].shape
+        >>> y, sizes = GraphFunction(graph, sizes=[str(decided)]).with_sizes([tx.tensor([1.0, 2.0, 3.0])])
+        >>> y, sizes["n"], sizes[str(decided)]
+        ([tensor([3., 4.])], 3, 2)
+        """
+        given = (*tensors, *self._tensors)
+        results, computed = self._compute(given)
+        return results.of(computed, given), results.all_sizes(computed, given)
+
+    def _compute(self, given: tuple[Any, ...]) -> tuple[Results, list[Any]]:
+        """What has memory of its own, and how the outputs are found there."""
         if _core.is_grad_enabled():
             needs = [t.requires_grad for t in given]
             if True in needs:
@@ -71,22 +92,13 @@ class GraphFunction:
         if program is not None:
             computed = program.quick(given)
             if computed is not None:
-                return self._results.of(computed, given)
+                return self._results, computed
         special = self._specialised(given)
         if special is not None:
-            return special(tensors)
+            return special._compute(given)
         if program is None:
             program = self._plain = Program(self._pure(self._changed), self._run_by)
-        return self._results.of(program(given), given)
-
-    @property
-    def known_sizes(self) -> set[str]:
-        """The symbolic sizes that inputs say."""
-        return set(self._results.sizes)
-
-    def sizes(self, tensors: Sequence[Any]) -> dict[str, int]:
-        """What the symbolic sizes are for these tensors."""
-        return self._results.sizes_of((*tensors, *self._tensors))
+        return self._results, program(given)
 
     def _pure(self, written: Sequence[int], more: Sequence[Value] = ()) -> Graph:
         """The graph with captured tensors as inputs; it writes the inputs at some places and gives more values."""
@@ -103,20 +115,20 @@ class GraphFunction:
 
     # ---- with gradients
 
-    def _record(self, given: tuple[Any, ...], needs: list[bool]) -> list[Any]:
+    def _record(self, given: tuple[Any, ...], needs: list[bool]) -> tuple[Results, list[Any]]:
         key = tuple(needs)
         one = self._recorded.get(key)
         if one is None:
             special = self._specialised(given)
             if special is not None:
-                return special(given[: len(given) - len(self._tensors)])
+                return special._compute(given)
             one = self._recorded.setdefault(key, self._recorder(needs))
         elif self._small_sizes and (special := self._specialised(given)) is not None:
-            return special(given[: len(given) - len(self._tensors)])
+            return special._compute(given)
         computed = one(given)
         for place, at in one.copied:
             tx.copy_(given[place], computed[at])
-        return self._results.of(computed, given)
+        return self._results, computed
 
     def _recorder(self, needs: list[bool]) -> Recorded:
         wanted = [i for i, needed in enumerate(needs) if needed]
@@ -158,7 +170,7 @@ class GraphFunction:
         if found is None:
             with untraced():
                 graph = specialise(self.graph, small)
-            made = GraphFunction(graph, budget=self._budget, run_by=self._run_by)
+            made = GraphFunction(graph, budget=self._budget, sizes=self._sizes, run_by=self._run_by)
             found = self._special.setdefault(key, made)
         return found
 

@@ -7,9 +7,10 @@ taken afterwards, by the operators themselves, so that the tape knows them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from thixo.errors import ArgumentError
 from thixo.graph.interpret import EagerBackend
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name
@@ -35,7 +36,9 @@ class Results:
     [mul: f32[n, m]]
     """
 
-    def __init__(self, graph: Graph, inputs: Sequence[Value]) -> None:
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Value], wanted_sizes: Iterable[str] = ()
+    ) -> None:
         self._maker = {v: n for n in graph.nodes for v in n.outputs}
         self._at = {v: i for i, v in enumerate(inputs)}
         # New values that were made under no_grad: a node says so, behind which is the value itself.
@@ -61,8 +64,25 @@ class Results:
         self.looks: list[Look] = []
         for value, (root, views) in zip(graph.outputs, found, strict=True):
             self.looks.append(self._look(value, root, views, len(users[root]) > 1))
-        self.is_plain = self.looks == [Look(True, i, ()) for i in range(len(self.computed))]
+        self.is_plain = self.looks == [Look(True, i, ()) for i in range(len(self.looks))]
+        # Sizes that the data decide: values of that size are computed too.
+        self._decided: dict[str, tuple[int, int]] = {}
+        for name in wanted_sizes:
+            if name not in self.sizes:
+                self._decided[name] = self._bearer(name)
         self._sized = any(sizes_in(n.args) for look in self.looks for n in look.views)
+
+    def _bearer(self, name: str) -> tuple[int, int]:
+        """Which of the computed values says a size, and along which axis."""
+        known = [*self.computed, *self._maker]
+        found = (v for v in known if any(symbol_name(s) == name for s in v.type.shape))
+        value = next(found, None)
+        if value is None:
+            raise ArgumentError(f"sizes: no value of the graph says what {name} is")
+        if value not in self.computed:
+            self.computed.append(value)
+        axis = [symbol_name(s) for s in value.type.shape].index(name)
+        return self.computed.index(value), axis
 
     def _followed(self, value: Value) -> tuple[Value, list[Node]]:
         """The value whose memory a value looks at, and the views from there."""
@@ -111,6 +131,12 @@ class Results:
     def sizes_of(self, given: Sequence[Any]) -> dict[str, int]:
         """The sizes that inputs say, by name."""
         return {name: given[i].shape[axis] for name, (i, axis) in self.sizes.items()}
+
+    def all_sizes(self, computed: Sequence[Any], given: Sequence[Any]) -> dict[str, int]:
+        """These, and those that the data decided."""
+        found = self.sizes_of(given)
+        found.update((n, computed[i].shape[axis]) for n, (i, axis) in self._decided.items())
+        return found
 
 
 def _places_of_sizes(inputs: Sequence[Value]) -> dict[str, tuple[int, int]]:
