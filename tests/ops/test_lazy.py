@@ -6,6 +6,7 @@ import pytest
 
 import thixo as tx
 from thixo import _core
+from thixo.ops.samples import Maker
 
 
 def as_it_lies(array: np.ndarray) -> tx.Tensor:
@@ -81,3 +82,11 @@ def test_lazy(op, make):
 @pytest.mark.over(lambda op: checks.main_dtype(op).kind in "fc")
 def test_lazy_gradient(op):
     check(op, checks.main_dtype(op), as_it_lies, gradient=True)
+
+
+@pytest.mark.over(lambda op: hasattr(op, "bad"))
+def test_lazy_errors(op):
+    """The words and the line of eager mode; where the data are at fault, when they are looked at."""
+    for bad in op.bad(Maker(checks.main_dtype(op))):
+        with tx.lazy():
+            checks.check_bad(op, bad, settle=_core.lazy_settle_here)

@@ -40,11 +40,12 @@ def _compile(f: Any, arguments: list[Any]) -> Callable[..., Any]:
 
 def _lazy(f: Any, arguments: list[Any]) -> Callable[..., Any]:
     def call(*args: Any) -> Any:
+        before = tx.get_mode()
         tx.set_mode("lazy")
         try:
             return f(*args)
         finally:
-            tx.set_mode("eager")
+            tx.set_mode(before)
 
     return call
 

@@ -9,6 +9,7 @@ namespace thixo {
 constinit LazyMode lazy_mode;
 constinit thread_local int8_t lazy_here = -1;
 void (*settle_hook)(Storage&) = nullptr;
+uint32_t (*segment_holds)(const Storage&) = nullptr;
 
 void settle(Storage& storage) {
   if (settle_hook) settle_hook(storage);

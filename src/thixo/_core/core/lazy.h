@@ -16,6 +16,13 @@ extern constinit thread_local int8_t lazy_here;  // this thread's choice: 0, 1, 
 inline bool is_lazy() { return lazy_mode.used && (lazy_here < 0 ? lazy_mode.everywhere : lazy_here != 0); }
 
 extern void (*settle_hook)(Storage&);
+extern uint32_t (*segment_holds)(const Storage&);  // how often the segment of a storage holds it
+
+// Whether one tensor has these bytes for itself; what is recorded does not count, it comes before.
+inline bool is_only_holder(const Storage& storage) {
+  const uint32_t recorded = storage.segment && segment_holds ? segment_holds(storage) : 0;
+  return storage.references.load(std::memory_order_acquire) == 1 + recorded;
+}
 
 // A tensor whose bytes come later: memory is taken when they are known.
 Ref<Tensor> unmade(const Dims& sizes, const Dims& strides, DType dtype);

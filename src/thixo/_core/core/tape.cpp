@@ -1,4 +1,5 @@
 #include "tape.h"
+#include "lazy.h"
 
 #include <algorithm>
 
@@ -53,7 +54,7 @@ void AccumulateGrad::apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<
   for (auto& hook : std::vector<Ref<GradHook>>(state.hooks)) grad = hook->call(grad);
   if (!state.grad) {
     // A gradient that others hold too is copied: writes to one leaf's .grad must not reach another's.
-    bool ours = is_unique(grad.get()) && grad->storage && is_unique(grad->storage.get()) && !grad->base &&
+    bool ours = is_unique(grad.get()) && grad->storage && is_only_holder(*grad->storage) && !grad->base &&
                 grad->is_contiguous();
     state.grad = ours || grad->symbolic() ? grad : tape_operators.clone(grad);
   } else if (modes.grad || state.grad->symbolic() || grad->symbolic()) {
