@@ -229,6 +229,9 @@ def graphs_in(node: Node) -> Iterator[Graph]:
     """The graphs in a node's arguments."""
     if getattr(node.op, "kind", "") != "control":
         return
+    if (node.op is CALL or node.op is FUSED) and len(node.args) == 2:
+        yield node.args[0]
+        return
     for p, a in zip(node.op.sig.params, node.args, strict=True):
         if p.kind == "graph":
             yield a

@@ -9,7 +9,7 @@ from thixo.graph.sizes import symbol_name, symbols_in
 from thixo.symbolic import Dim, Size, fresh_dim, same
 
 
-def instantiate(graph: Graph, types: Sequence[Type], what: str) -> list[Type]:
+def instantiate(graph: Graph, given: Sequence[Type], what: str) -> list[Type]:
     """The types of a graph's results where its inputs have these types.
 
     >>> from thixo.graph import parse, parse_type
@@ -17,11 +17,11 @@ def instantiate(graph: Graph, types: Sequence[Type], what: str) -> list[Type]:
     >>> instantiate(graph, [parse_type("f32[m + 1]")], "f")
     [f32[2*m + 2]]
     """
-    if len(types) != len(graph.inputs):
+    if len(given) != len(graph.inputs):
         raise GraphError(
-            f"{what}: graph {graph.name} takes {len(graph.inputs)} inputs, got {len(types)}"
+            f"{what}: graph {graph.name} takes {len(graph.inputs)} inputs, got {len(given)}"
         )
-    sizes = bind_sizes(graph, types, what)
+    sizes = bind_sizes(graph, given, what)
     for guard in graph.guards:
         names = {n for s in (guard.left, guard.right) for n in symbols_in(s)}
         if not names <= set(sizes):
@@ -30,18 +30,24 @@ def instantiate(graph: Graph, types: Sequence[Type], what: str) -> list[Type]:
             raise ShapeError(
                 f"{what}: graph {graph.name} was made for {guard} (with {_shown(sizes)})"
             )
-    return [_substituted(v.type, sizes) for v in graph.outputs]
+    types = {id(v.type): v.type for v in graph.outputs}
+    made = {i: _substituted(t, sizes) for i, t in types.items()}
+    return [made[id(v.type)] for v in graph.outputs]
 
 
 def bind_sizes(graph: Graph, types: Sequence[Type], what: str) -> dict[str, Size]:
     """What the sizes of a graph are where its inputs have these types."""
     sizes: dict[str, Size] = {}
-    left = []  # what is not known to be right by its very type
-    for value, given in zip(graph.inputs, types, strict=True):
+    given_types = {id(t): t for t in types}
+    fixed = {i for i, t in given_types.items() if _is_fixed(t)}
+    # What is not known to be right by its very type.
+    left = [
+        (v, given)
+        for v, given in zip(graph.inputs, types, strict=True)
+        if v.type is not given or id(given) not in fixed
+    ]
+    for value, given in left:
         wanted = value.type
-        if wanted is given and _is_fixed(wanted):
-            continue
-        left.append((value, given))
         if (
             wanted.dtype is not given.dtype
             or wanted.ndim != given.ndim

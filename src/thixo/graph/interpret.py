@@ -146,12 +146,14 @@ class Interpreter:
 
     def _bind_inputs(self, values: dict[Value, Any]) -> None:
         left = []
+        types = {id(v.type): v.type for v in self.graph.inputs}
+        fixed = {i for i, one in types.items() if Dim not in map(type, one.shape)}
         for value in self.graph.inputs:
-            given, shape = values[value], value.type.shape
+            given, wanted = values[value], value.type
             if (
-                Dim not in map(type, shape)
-                and given.dtype is value.type.dtype
-                and tuple(given.shape) == shape
+                id(wanted) in fixed
+                and given.dtype is wanted.dtype
+                and tuple(given.shape) == wanted.shape
             ):
                 continue
             found = type_of(given)

@@ -17,6 +17,7 @@ graph f(x: f32[n, m]) {
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from thixo import _core
 from thixo.device import cpu, device
 from thixo.dtype import BY_SHORT, DType
 from thixo.symbolic import Dim, Guard, Size, same
@@ -128,7 +129,8 @@ class Node:
     @property
     def inputs(self) -> list[Value]:
         """The values it reads, in order."""
-        return list(values_in(self.args))
+        found: list[Value] = _core.collect_values(self.args)
+        return found
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -140,6 +142,9 @@ class Node:
         from thixo.graph.text import node_text
 
         return node_text(self)
+
+
+_core.set_graph_classes(Value, Node)
 
 
 class Graph:
@@ -313,14 +318,15 @@ class Graph:
 
     def _copy(self, inner: "dict[int, Graph]") -> "Graph":
         made = Graph(self.name)
-        new = {v: Value(v.name, v.type) for v in self.values()}
+        parts = (self.inputs, self.constants, *[n.outputs for n in self.nodes])
+        new = {v: Value(v.name, v.type) for values in parts for v in values}
         made.inputs = [new[v] for v in self.inputs]
         made.constants = {new[v]: data for v, data in self.constants.items()}
         made.guards = list(self.guards)
         for n in self.nodes:
-            args = map_values(n.args, new.__getitem__)
+            args = with_values(n.args, new)
             if n.op.kind == "control":
-                args = _map_graphs(args, inner)
+                args = _map_graphs(n.op, args, inner)
             made.nodes.append(Node(n.op, args, [new[v] for v in n.outputs], n.source))
         made.outputs = [new[v] for v in self.outputs]
         made.mutations = {new[k]: new[v] for k, v in self.mutations.items()}
@@ -358,26 +364,13 @@ class Graph:
 
 def values_in(args: Iterable[Any]) -> Iterator[Value]:
     """The values in arguments, also those inside of lists, tuples and slices."""
-    found: list[Value] = []
-    _collect_values(args, found)
-    return iter(found)
+    if args.__class__ is not tuple and args.__class__ is not list:
+        args = list(args)
+    return iter(_core.collect_values(args))
 
 
 # Classes of arguments that hold no values; looking at these takes less than asking what else they are.
 PLAIN = frozenset((int, float, bool, str, type(None)))
-
-
-def _collect_values(args: Iterable[Any], found: list[Value]) -> None:
-    for a in args:
-        kind = a.__class__
-        if kind is Value:
-            found.append(a)
-        elif kind in PLAIN:
-            continue
-        elif kind is list or kind is tuple or isinstance(a, list | tuple):
-            _collect_values(a, found)
-        elif kind is slice:
-            _collect_values((a.start, a.stop, a.step), found)
 
 
 def map_values(args: Any, function: Callable[[Any], Any]) -> Any:
@@ -397,12 +390,25 @@ def map_values(args: Any, function: Callable[[Any], Any]) -> Any:
     return args
 
 
-def _map_graphs(args: Any, new: dict[int, Graph]) -> Any:
-    if isinstance(args, Graph):
-        return new[id(args)]
-    if isinstance(args, tuple | list):
-        return type(args)(_map_graphs(a, new) for a in args)
-    return args
+def with_values(args: Any, new: dict[Value, Any]) -> Any:
+    """The same arguments with each value replaced by what a table has for it."""
+    return _core.map_values(args, new, False)
+
+
+def with_some_values(args: Any, new: dict[Value, Any]) -> Any:
+    """The same; values that the table does not have stay."""
+    return _core.map_values(args, new, True)
+
+
+def _map_graphs(op: Any, args: Sequence[Any], new: dict[int, Graph]) -> list[Any]:
+    """The arguments of a control operator with each graph replaced."""
+    made = list(args)
+    for place, p in enumerate(op.sig.params):
+        if p.kind == "graph":
+            made[place] = new[id(args[place])]
+        elif p.kind == "graphs":
+            made[place] = type(args[place])(new[id(g)] for g in args[place])
+    return made
 
 
 def result_names(op: Any, count: int) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from thixo.errors import GraphError, ShapeError, ThixoError, at_line
 from thixo.graph.control import graphs_in
-from thixo.graph.ir import Graph, Node, Type, Value, map_values
+from thixo.graph.ir import Graph, Node, Type, Value, with_values
 from thixo.graph.sizes import symbol_name
 from thixo.graph.trace import Trace
 from thixo.graph.typing import result_types
@@ -76,7 +76,7 @@ class _Specialiser:
             )
 
     def _node(self, node: Node) -> None:
-        args = self._sized(map_values(node.args, self.values.__getitem__))
+        args = self._sized(with_values(node.args, self.values))
         try:
             if node.op.kind == "control":
                 args = self._inner(node, args)

@@ -81,18 +81,18 @@ def _block(graph: Graph, names: Names, sources: bool) -> str:
         lines.append((f"guard {guard}", guard.line))
     for value, data in graph.constants.items():
         lines.append((f"{_typed(value, types)} = constant({data_text(data)})", None))
-    for node in graph.nodes:
-        lines.append((_node_text(node, types, names), node.source))
-    for target, value in graph.mutations.items():
-        lines.append((f"{target.name} <- {value.name}", None))
+    lines += [(_node_text(node, types, names), node.source) for node in graph.nodes]
+    lines += [(f"{target.name} <- {v.name}", None) for target, v in graph.mutations.items()]
     outputs = ", ".join(v.name for v in graph.outputs)
     lines.append((f"return {outputs}".rstrip(), None))
 
     text = [_header(graph, types, names[id(graph)])]
+    if not sources:
+        return "\n".join([*text, *(f"  {code}" for code, _ in lines), "}"])
     known = [len(code) for code, source in lines if source and len(code) < 70]
     column = max(known, default=0)
     for code, source in lines:
-        if sources and source:
+        if source:
             text.append(f"  {code:<{column}}  # {source}")
         else:
             text.append(f"  {code}")
@@ -109,10 +109,14 @@ def _header(graph: Graph, types: dict[int, str], name: str) -> str:
 
 
 def _typed(value: Value, types: dict[int, str]) -> str:
-    text = types.get(id(value.type))
+    return f"{value.name}: {_type_text(value.type, types)}"
+
+
+def _type_text(type: Type, types: dict[int, str]) -> str:
+    text = types.get(id(type))
     if text is None:
-        text = types[id(value.type)] = repr(value.type)
-    return f"{value.name}: {text}"
+        text = types[id(type)] = repr(type)
+    return text
 
 
 def _sizes_text(graph: Graph) -> str:
@@ -134,12 +138,9 @@ def _sizes_text(graph: Graph) -> str:
 def symbols_of(graph: Graph) -> dict[str, Any]:
     """The symbols in a graph's types, by name, in the order of appearance."""
     found: dict[str, Any] = {}
-    seen: set[int] = set()
-    for value in graph.values():
-        if id(value.type) in seen:
-            continue
-        seen.add(id(value.type))
-        for size in value.type.shape:
+    parts = (graph.inputs, graph.constants, *[n.outputs for n in graph.nodes])
+    for type in {id(v.type): v.type for values in parts for v in values}.values():
+        for size in type.shape:
             if isinstance(size, Dim):
                 for name, atom in sorted(size.symbols.items()):  # as the size may be written
                     found.setdefault(name, atom)
@@ -155,7 +156,10 @@ def node_text(node: Node) -> str:
 
 
 def _node_text(node: Node, types: dict[int, str], names: Names) -> str:
-    results = ", ".join(_typed(v, types) for v in node.outputs) or "()"
+    results = ", ".join(
+        [f"{v.name}: {types.get(id(v.type)) or _type_text(v.type, types)}" for v in node.outputs]
+    )
+    results = results or "()"
     return f"{results} = {node.op.full_name}({_arguments_text(node, names)})"
 
 

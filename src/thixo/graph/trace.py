@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from thixo import _core
+from thixo.device import cpu
 from thixo.dtype import DType
 from thixo.errors import TraceError, describe, user_line
 from thixo.graph.alias import Aliases
@@ -87,6 +88,7 @@ class Trace:
         self._ungraded: set[Value] = set()  # made where gradients were off
         self._detached: dict[Value, Value] = {}
         self._guards: Any = None
+        self._types: dict[Any, Type] = {}  # of fixed sizes, on this machine
         self._last: list[Any] = []
         self.numbers: dict[Any, Node] | None = (
             None  # while there: what was computed of single numbers, once each
@@ -208,7 +210,7 @@ class Trace:
         key = None if numbers is None else self.key_of(op, bound)
         node = None if numbers is None else numbers.get(key)
         if node is None:
-            types = self._with_own_sizes(bound, result_types(op, bound))
+            types = self._shared(self._with_own_sizes(bound, result_types(op, bound)))
             node = self.graph.add(op, bound, types, source=self.source or user_line())
             self._own.update(node.outputs)
             if numbers is not None and key is not None:
@@ -222,6 +224,14 @@ class Trace:
     def key_of(self, op: Any, args: Sequence[Any]) -> Any:
         """Equal for nodes that are recorded once while `numbers` is there; None for those that are not."""
         return _number_key(op, args)
+
+    def _shared(self, types: list[Type]) -> list[Type]:
+        """One object for equal types: all that looks at many values is faster."""
+        found = []
+        for t in types:
+            shared = t.device is cpu and Dim not in map(type, t.shape)
+            found.append(self._types.setdefault((t.dtype, t.shape), t) if shared else t)
+        return found
 
     def _with_own_sizes(self, args: tuple[Any, ...], types: list[Type]) -> list[Type]:
         """Sizes that the data decide, numbered by graph: the same program gives the same text."""
@@ -330,8 +340,8 @@ def remove_dead(graph: Graph) -> None:
     kept: list[Node] = []
     random: dict[int, bool] = {}
     for node in reversed(graph.nodes):
-        if is_random(node, random) or node in wanted or any(v in needed for v in node.outputs):
-            needed.update(values_in(node.args))
+        if not needed.isdisjoint(node.outputs) or node in wanted or is_random(node, random):
+            needed.update(node.inputs)
             kept.append(node)
             if finders:
                 used = sizes_in([*node.args, *(v.type.shape for v in node.outputs)])
@@ -352,6 +362,9 @@ def remove_dead(graph: Graph) -> None:
 
 def finders_of_sizes(graph: Graph) -> dict[str, Node]:
     """The node that binds each size which the data decide."""
+    made = {id(v.type): v.type for n in graph.nodes for v in n.outputs}
+    if not any(isinstance(s, Dim) for t in made.values() for s in t.shape):
+        return {}
     types = {id(v.type): v.type for v in graph.inputs}
     known = {n for t in types.values() for s in t.shape for n in symbols_in(s)}
     found: dict[str, Node] = {}

@@ -5,7 +5,7 @@ from typing import Any
 
 from thixo.graph.control import CALL, is_random
 from thixo.graph.control_types import bind_sizes
-from thixo.graph.ir import Graph, Node, Type, Value, map_values
+from thixo.graph.ir import Graph, Node, Type, Value, with_values
 from thixo.graph.operators import find
 from thixo.graph.text import node_text
 from thixo.graph.trace import remove_dead
@@ -61,7 +61,7 @@ def inlined(
             if isinstance(theirs, Dim) and len(theirs.symbols) == 1 and str(theirs) not in renamed:
                 renamed[str(theirs)] = size  # a size that the data decide keeps the caller's name
     for n in called.nodes:
-        args = _with_sizes(map_values(n.args, new.__getitem__), renamed)
+        args = _with_sizes(with_values(n.args, new), renamed)
         types = []
         for v in n.outputs:
             for size in v.type.shape:

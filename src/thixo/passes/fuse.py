@@ -30,7 +30,7 @@ from thixo.dtype import get_default_dtype
 from thixo.errors import InternalError, ThixoError
 from thixo.graph.control import FUSED, graphs_in, subgraphs
 from thixo.graph.control_types import instantiate
-from thixo.graph.ir import Graph, Node, Type, Value, map_values, values_in
+from thixo.graph.ir import Graph, Node, Type, Value, values_in, with_values
 from thixo.graph.text import graph_text, node_text
 from thixo.graph.trace import remove_dead
 from thixo.graph.typing import result_types
@@ -376,7 +376,7 @@ def body_of(
         for v in node.inputs:
             if v not in new:
                 new[v] = body.constant("c", graph.constants[v])
-        args = list(map_values(node.args, new.__getitem__))
+        args = list(with_values(node.args, new))
         for i, (p, a) in enumerate(zip(node.op.sig.params, args, strict=True)):
             if node.op.full_name in SHAPED and p.name in ("size", "shape"):
                 args[i] = tuple(size(s) for s in node.outputs[0].shape)

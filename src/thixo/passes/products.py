@@ -27,7 +27,7 @@ from typing import Any
 from thixo.errors import ThixoError
 from thixo.graph.control import FUSED, PRODUCTS, ends_of, product_in, subgraphs
 from thixo.graph.control_types import instantiate
-from thixo.graph.ir import Graph, Node, Value, map_values
+from thixo.graph.ir import Graph, Node, Value, with_values
 from thixo.graph.sizes import sizes_in
 from thixo.graph.text import graph_text, node_text
 from thixo.graph.typing import result_types
@@ -138,7 +138,7 @@ def _inlined(node: Node, numbers: dict[Value, Any]) -> list[Node]:
     for one in body.nodes:
         if any(True for _ in sizes_in(one.args)):
             raise Unfit("a size as an argument")
-        args = map_values(one.args, new.__getitem__)
+        args = with_values(one.args, new)
         outputs = [
             Value(v.name, t) for v, t in zip(one.outputs, result_types(one.op, args), strict=True)
         ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from thixo.errors import ArgumentError
-from thixo.graph.ir import Graph, Node, Value, map_values, values_in
+from thixo.graph.ir import Graph, Node, Value, values_in, with_some_values
 from thixo.graph.text import node_text
 from thixo.passes.manager import Firing
 
@@ -250,7 +250,7 @@ class _Lightening:
         for node in chain:
             again = [known.get((place, v)) for v in node.outputs]
             if None in again:
-                args = map_values(node.args, lambda v: new.get(v, v))
+                args = with_some_values(node.args, new)
                 again = [Value(graph.fresh_name(v.name), v.type) for v in node.outputs]
                 made = Node(node.op, args, [v for v in again if v is not None], node.source)
                 self.before.setdefault(place, []).append(made)
@@ -265,5 +265,5 @@ class _Lightening:
         for position in sorted(set(self.readers[family])):
             if position > self.peak:
                 reader = self.one.order[position]
-                reader.args = map_values(reader.args, lambda v: late.get(v, v))
+                reader.args = with_some_values(reader.args, late)
         return count

@@ -13,14 +13,14 @@ written so and it cannot fail. Others are put in place again after all other pas
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from thixo import _core
 from thixo.graph.control import CALL
-from thixo.graph.ir import PLAIN, Graph, Node, Type, Value, map_values, values_in
+from thixo.graph.ir import Graph, Node, Type, Value, values_in, with_values
 from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.graph.text import node_text
 from thixo.passes.clean import inlined, share_common
@@ -109,39 +109,21 @@ class _Block(NamedTuple):
     nodes: list[Node]
     own: int  # how many of them are not those of others
     inputs: list[Value]
-    form: tuple[int, ...]  # equal for blocks that read in the same way
+    form: tuple[int, bytes]  # equal for blocks that read in the same way
 
 
 class _Outline:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.nodes = graph.nodes
-        self.maker: dict[Value, int] = {}
         self.results = set(graph.results())
-        types = _Types()
-        types.share(graph.inputs)
-        types.share(graph.constants)
-        self.reads: list[list[Value]] = []
-        self.colours: list[int] = []  # a number for all about a node but which values it reads
-        numbers: dict[Any, int] = {}
-        for i, node in enumerate(self.nodes):
-            read: list[Value] = []
-            parts = [node.op, node.source]
-            for a in node.args:
-                kind = a.__class__
-                if kind is Value:
-                    read.append(a)
-                    parts.append(id(a.type))  # which all of its kind share
-                elif kind in PLAIN:
-                    parts += (kind, a if kind is not float else a.hex())
-                else:
-                    read += values_in((a,))
-                    parts.append(_key(a))
-            self.reads.append(read)
-            self.colours.append(numbers.setdefault(tuple(parts), len(numbers)))
-            types.share(node.outputs)
-            for value in node.outputs:
-                self.maker[value] = i
+        # For each node a number for all about it but which values it reads, and those; who makes each value.
+        self.colours: list[int]
+        self.reads: list[list[Value]]
+        self.maker: dict[Value, int]
+        self.colours, self.reads, self.maker = _core.colours(
+            [*graph.inputs, *graph.constants], graph.nodes, _Types().shared, _key
+        )
 
     def run(self) -> Graph:
         runs = self._runs()
@@ -156,38 +138,37 @@ class _Outline:
         for number, block in enumerate(blocks):
             alike.setdefault(block.form, []).append(number)
         chosen = [g for g in alike.values() if len(g) >= BLOCKS]
-        calls: dict[int, Node] = {}  # the last node of a span -> its call
-        gone: set[int] = set()
-        read = self._read_outside(blocks, {n for g in chosen for n in g})
-        for group in chosen:
-            for number, call in self._calls([blocks[n] for n in group], group, read):
-                begin, end = spans[number]
-                calls[end - 1] = call
-                gone.update(range(begin, end))
+        calls: dict[int, Node] = {}  # the number of a span -> its call
+        wanted = self._wanted(blocks, spans, chosen)
+        for group, places in zip(chosen, wanted, strict=True):
+            calls.update(self._calls([blocks[n] for n in group], group, places))
         if not calls:
             return self.graph
         made = Graph(self.graph.name)
         for part in ("inputs", "constants", "guards", "outputs", "mutations", "_names"):
             setattr(made, part, getattr(self.graph, part))
-        made.nodes = [
-            calls.get(i, node) for i, node in enumerate(self.nodes) if i in calls or i not in gone
-        ]
+        at = 0
+        for number in sorted(calls, key=spans.__getitem__):
+            begin, end = spans[number]
+            made.nodes += (*self.nodes[at:begin], calls[number])
+            at = end
+        made.nodes += self.nodes[at:]
         return made
 
     # ---- runs of nodes that repeat
 
     def _runs(self) -> list[_Run]:
         """Runs that do not overlap, long ones first."""
-        last: dict[int, int] = {}
-        seen: Counter[int] = Counter()
-        for i, colour in enumerate(self.colours):
-            before = last.get(colour)
-            if before is not None:
-                seen[i - before] += 1
-            last[colour] = i
         array = np.array(self.colours)
+        order = np.argsort(array, kind="stable")
+        again = order[1:][
+            array[order[1:]] == array[order[:-1]]
+        ]  # places of colours that were there before
+        before = order[:-1][array[order[1:]] == array[order[:-1]]]
+        distances, counts = np.unique(again - before, return_counts=True)
+        often = np.argsort(-counts, kind="stable")[:DISTANCES]
         found: list[_Run] = []
-        for distance, count in seen.most_common(DISTANCES):
+        for distance, count in zip(distances[often].tolist(), counts[often].tolist(), strict=True):
             if distance < LEAST or count < BLOCKS - 1:
                 continue
             same = np.zeros(len(array) - distance + 2, dtype=np.int8)
@@ -240,45 +221,40 @@ class _Outline:
 
     def _block(self, begin: int, end: int) -> _Block:
         number = self.inside[begin]
+        places = list(range(begin, end))
+        inputs, form = _core.block_form(self.nodes, self.reads, self.colours, places)
         views: dict[int, None] = {}
-        maker, reads, colours = self.maker, self.reads, self.colours
-        for i in range(begin, end):
-            for v in reads[i]:
-                m = maker.get(v, -1)
-                if m >= 0 and not begin <= m < end:
-                    for seen in self._seen_from(m, number):
-                        views[seen] = None
-        places = [*views, *range(begin, end)]
-        nodes = [self.nodes[i] for i in places]
-        at: dict[Value, int] = {}  # results count up, inputs down
-        inputs: list[Value] = []
-        form = [len(views)]
-        made = 0
-        for i, node in zip(places, nodes, strict=True):
-            form.append(colours[i])
-            for v in reads[i]:
-                known = at.get(v)
-                if known is None:
-                    inputs.append(v)
-                    known = at[v] = -len(inputs)
-                form.append(known)
-            for v in node.outputs:
-                at[v] = made
-                made += 1
-        return _Block(nodes, end - begin, inputs, tuple(form))
+        for m in map(self.maker.get, inputs):
+            if m is not None and self.inside[m] >= 0 and self._is_view(m):
+                views.update(dict.fromkeys(self._seen_from(m, number)))
+        if views:
+            places = [*views, *places]
+            inputs, form = _core.block_form(self.nodes, self.reads, self.colours, places)
+        return _Block([self.nodes[i] for i in places], end - begin, inputs, (len(views), form))
 
-    def _read_outside(self, blocks: list[_Block], chosen: set[int]) -> set[Value]:
-        """The values of blocks that others read, if these blocks become calls."""
+    def _wanted(
+        self, blocks: list[_Block], spans: list[tuple[int, int]], chosen: list[list[int]]
+    ) -> list[set[tuple[int, int]]]:
+        """For each group of blocks which results others read, if these blocks become calls: of which node, and which of its."""
+        group = {number: i for i, numbers in enumerate(chosen) for number in numbers}
         read = set(self.results)
-        for number in chosen:
+        at = 0
+        for number in sorted(group, key=spans.__getitem__):
             read.update(blocks[number].inputs)
-        for i, values in enumerate(self.reads):
-            if self.inside[i] not in chosen:
-                read.update(values)
-        return read
+            read.update(*self.reads[at : spans[number][0]])
+            at = spans[number][1]
+        read.update(*self.reads[at:])
+        found: list[set[tuple[int, int]]] = [set() for _ in chosen]
+        for v, m in zip(read, map(self.maker.get, read), strict=True):
+            number = -1 if m is None else self.inside[m]
+            if m is not None and number in group:
+                outputs = self.nodes[m].outputs
+                which = 0 if len(outputs) == 1 else outputs.index(v)
+                found[group[number]].add((m - spans[number][0], which))
+        return found
 
     def _calls(
-        self, blocks: list[_Block], numbers: list[int], read: set[Value]
+        self, blocks: list[_Block], numbers: list[int], wanted: set[tuple[int, int]]
     ) -> list[tuple[int, Node]]:
         """A call for each of some blocks that are equal; none where one graph does not do."""
         fixed = self._constants(blocks)
@@ -286,18 +262,15 @@ class _Outline:
             return []
         first = blocks[0]
         skipped = len(first.nodes) - first.own
-        places = [
-            (place, k)
-            for place in range(skipped, len(first.nodes))
-            for k in range(len(first.nodes[place].outputs))
-            if any(b.nodes[place].outputs[k] in read for b in blocks)
-        ]
+        places = [(place + skipped, k) for place, k in sorted(wanted)]
         body = self._body(first, fixed, places)
         if body is None:
             return []
         made = []
         for number, block in zip(numbers, blocks, strict=True):
-            given = [v for i, v in enumerate(block.inputs) if i not in fixed]
+            given = block.inputs
+            if fixed:
+                given = [v for i, v in enumerate(given) if i not in fixed]
             outputs = [block.nodes[place].outputs[k] for place, k in places]
             made.append((number, Node(CALL, (body, given), outputs, block.nodes[skipped].source)))
         return made
@@ -308,7 +281,7 @@ class _Outline:
         found = set()
         for i in range(len(blocks[0].inputs)):
             values = [b.inputs[i] for b in blocks]
-            if not any(v in constants for v in values):
+            if constants.keys().isdisjoint(values):
                 continue
             if all(v is values[0] for v in values):
                 if isinstance(constants[values[0]], np.ndarray) and values[0] not in changed:
@@ -334,7 +307,7 @@ class _Outline:
             sizes = sizes_in([*node.args, *(v.type.shape for v in node.outputs)])
             if any(name not in bound for s in sizes for name in s.symbols):
                 return None  # a size that only others know, or that the data decide
-            args = map_values(node.args, new.__getitem__)
+            args = with_values(node.args, new)
             types = [v.type for v in node.outputs]
             made = body.add(node.op, args, types, [v.name for v in node.outputs], node.source)
             new.update(zip(node.outputs, made.outputs, strict=True))
@@ -361,34 +334,22 @@ class _Types:
     """Equal types become one object, so that they are compared faster, here and by all that follows."""
 
     def __init__(self) -> None:
-        self.known: dict[int, Type] = {}  # by identity
         self.equal: dict[Any, Type] = {}
 
-    def share(self, values: Iterable[Value]) -> None:
-        """Give values the object that stands for their type."""
-        for value in values:
-            type = value.type
-            found = self.known.get(id(type))
-            if found is None:
-                shape = tuple([str(s) if isinstance(s, Dim) else s for s in type.shape])
-                found = self.equal.setdefault((type.dtype.code, shape, str(type.device)), type)
-                self.known[id(type)] = found
-                self.known[id(found)] = found
-            value.type = found
+    def shared(self, type: Type) -> Type:
+        """The object that stands for a type."""
+        shape = tuple([str(s) if isinstance(s, Dim) else s for s in type.shape])
+        return self.equal.setdefault((type.dtype.code, shape, str(type.device)), type)
 
 
 def _key(a: Any) -> Any:
-    kind = a.__class__
-    if kind is Value:
-        return id(a.type)
-    if kind is int or kind is bool or a is None:
-        return kind, a
-    if kind is tuple or kind is list:
-        return kind, tuple([_key(e) for e in a])
-    if kind is float:
-        return a.hex()
-    if kind is Graph:
+    """What tells an argument from others that is no value, number, text, list or tuple."""
+    if a.__class__ is Graph:
         return id(a)
-    if kind is slice:
-        return kind, _key((a.start, a.stop, a.step))
-    return kind, str(a)
+    if a.__class__ is slice:
+        return slice, _part_key(a.start), _part_key(a.stop), _part_key(a.step)
+    return a.__class__, str(a)
+
+
+def _part_key(a: Any) -> Any:
+    return id(a.type) if a.__class__ is Value else _key(a)

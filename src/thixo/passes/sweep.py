@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thixo.graph.control import graphs_in
-from thixo.graph.ir import Graph, Node, Value, map_values
+from thixo.graph.ir import Graph, Node, Value, with_some_values
+
+_VALUES = frozenset((Value,))
 
 # Sees a node whose arguments are already replaced; gives values for its results, or None to keep it.
 Replace = Callable[[Node], "Sequence[Value] | None"]
@@ -20,7 +22,7 @@ def sweep(graph: Graph, replace: Replace) -> int:
     count = 0
     for node in pending:
         if new:
-            node.args = map_values(node.args, lambda v: new.get(v, v))
+            node.args = with_some_values(node.args, new)
         found = replace(node)
         if found is None:
             graph.nodes.append(node)
@@ -49,8 +51,9 @@ def has_graphs(node: Node) -> bool:
 def use_counts(graph: Graph) -> dict[Value, int]:
     """How often each value is read: by nodes, and as a result."""
     uses: dict[Value, int] = {}
-    for v in (*(v for n in graph.nodes for v in n.inputs), *graph.results()):
-        uses[v] = uses.get(v, 0) + 1
+    for values in (*(n.inputs for n in graph.nodes), graph.results()):
+        for v in values:
+            uses[v] = uses.get(v, 0) + 1
     return uses
 
 
@@ -61,11 +64,13 @@ def key_of(node: Node) -> Any:
 
 def _key(a: Any) -> Any:
     if a.__class__ is Value:
-        return id(a)
+        return a
     if isinstance(a, Graph):
         return "id", id(a)
     if isinstance(a, tuple | list):
-        return type(a).__name__, tuple([id(e) if e.__class__ is Value else _key(e) for e in a])
+        if _VALUES.issuperset(map(type, a)):  # which are nothing but themselves
+            return type(a).__name__, tuple(a)
+        return type(a).__name__, tuple([_key(e) for e in a])
     if isinstance(a, slice):
         return "slice", _key((a.start, a.stop, a.step))
     if isinstance(a, float):

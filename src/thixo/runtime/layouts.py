@@ -23,6 +23,9 @@ def channels_last(
     graph: Graph, nodes: Iterable[Node], shape: Shape, plan: Plan | None, fixed: set[Value]
 ) -> set[Value]:
     """Values that a program for `graph` lays out with their channels side by side; `fixed` are not among them."""
+    nodes = list(nodes)
+    if not any(_images(n) == "channels" for n in nodes):
+        return set()
     chosen: dict[Value, Node] = {}  # with who makes it
     readers: dict[Value, list[Node]] = {}
     banned = fixed.union(graph.results())

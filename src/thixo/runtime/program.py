@@ -56,6 +56,7 @@ class Context:
         self.scope: Any = None  # the lane in which the node that is bound now runs
         self.partial = False  # a kernel is not there yet: all of this is bound again
         self.outermost: Binding | None = None
+        self.sizes: dict[str, int] | None = None  # of the outermost, if its inputs were looked at
         self.asked: set[int] = set()  # graphs that have been bound, all their kernels asked for
         self._schedules: dict[int, Schedule] = {}
         todo = [] if schedule is None else [schedule]
@@ -79,7 +80,7 @@ class Context:
         """A graph inside of a node, bound to inputs like these. Nodes that may run at once never share a program."""
         if private or self.parallel:
             return Binding(graph, given, self, over=over)
-        key = (self.scope, id(graph), over, *((tuple(t.shape), t.stride()) for t in given))
+        key = (self.scope, id(graph), over, _core.layouts(list(given)))
         found = self.programs.get(key)
         if found is None:
             found = self.programs[key] = Binding(graph, given, self, over=over)
@@ -123,6 +124,7 @@ class Binding(ControlFlow, Ending):
         self.born: dict[Value, int] = {}
         self.last: dict[Value, int] = {}
         self.partial = False  # some kernels are not there yet: it cannot run
+        self._shapes: dict[int, list[int]] = {}  # by the identity of a type
         self._values(given)
         # Who waits for data or runs beside others is not where a plan thinks that it is.
         plain = not self.dynamic and not parallel
@@ -176,13 +178,14 @@ class Binding(ControlFlow, Ending):
 
     def _values(self, given: Sequence[Any]) -> None:
         graph, machine = self.graph, self.machine
-        machine._bind_inputs(dict(zip(graph.inputs, given, strict=True)))
+        if self.context.outermost is self and self.context.sizes is not None:
+            machine.sizes = dict(self.context.sizes)
+        else:
+            machine._bind_inputs(dict(zip(graph.inputs, given, strict=True)))
         machine._check(machine._guards_at.get(-1, ()))
         self.sizes = dict(machine.sizes)
-        for value, like in zip(graph.inputs, given, strict=True):
-            self.root[value] = value
-            self.tensors[value] = self._tensor(value, like.stride())
-            self.program.input(self.tensors[value])
+        self.root.update(zip(graph.inputs, graph.inputs, strict=True))
+        self.tensors.update(zip(graph.inputs, self.program.inputs(list(given)), strict=True))
         for value, data in graph.constants.items():
             tensor = machine.backend.input(data, value)
             machine._compare(value, type_of(tensor), f"constant {value.name}")
@@ -200,7 +203,12 @@ class Binding(ControlFlow, Ending):
         return isinstance(size, Dim) and any(name not in self.sizes for name in size.symbols)
 
     def _shape(self, value: Value) -> list[int]:
-        return [s.evaluate(self.sizes) if isinstance(s, Dim) else int(s) for s in value.type.shape]
+        known = self._shapes.get(id(value.type))
+        if known is None:
+            shape = value.type.shape
+            known = [s.evaluate(self.sizes) if isinstance(s, Dim) else int(s) for s in shape]
+            self._shapes[id(value.type)] = known
+        return known
 
     def _tensor(self, value: Value, strides: Sequence[int] | None = None) -> Any:
         return self.program.value(value.type.dtype, self._shape(value), strides)
@@ -255,9 +263,10 @@ class Binding(ControlFlow, Ending):
             self.partial = True
             self._made(node)
             return None
-        for value in values_in(node.args):
-            if value in self.root:
-                self.last[self.root[value]] = self.position
+        root, last, position = self.root, self.last, self.position
+        for value in node.inputs:
+            if value in root:
+                last[root[value]] = position
         if self._meets_open_sizes(node):
             if node.op.full_name == "scan":
                 try:
@@ -326,15 +335,18 @@ class Binding(ControlFlow, Ending):
     ) -> tuple[Any, ...]:
         """Tensors for a node's results, from here on."""
         made = []
+        position = self.position
         for value in node.outputs[:count]:
             self.root[value] = value
-            self.born[value] = self.last[value] = self.position
-            at = self.donated.get(value)
-            strides = None
-            if any_layout and value in self.last_channels:
-                strides = last_strides(self._shape(value))
-            self.tensors[value] = self._tensor(value, strides) if at is None else at
-            made.append(self.tensors[value])
+            self.born[value] = self.last[value] = position
+            one = self.donated.get(value)
+            if one is None:
+                strides = None
+                if any_layout and value in self.last_channels:
+                    strides = last_strides(self._shape(value))
+                one = self._tensor(value, strides)
+            self.tensors[value] = one
+            made.append(one)
         return tuple(made)
 
     def _seen(self, node: Node, args: list[Any]) -> Any:

@@ -77,8 +77,7 @@ class Ending(Shared):
     def _write(self) -> None:
         """What the graph changes gets its new values, after all else."""
         changed = self.graph.mutations
-        for old in changed:
-            self.program.written(self.tensors[old])
+        self.program.written([self.tensors[old] for old in changed])
         left = {old: new for old, new in changed.items() if new not in self.donated}
         apart: dict[Value, Any] = {}
         for old, new in left.items():

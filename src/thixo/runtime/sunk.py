@@ -26,6 +26,12 @@ KEPT = 16  # programs of one graph, those that were used last
 KEPT_INNER = 16  # sets of inner values that were asked for
 
 
+class _Given(list[Any]):
+    """Inputs that were looked at, and the sizes that they have."""
+
+    sizes: dict[str, int]
+
+
 class Sunk(Executor):
     """One native program for each kind of inputs.
 
@@ -101,7 +107,7 @@ class Sunk(Executor):
         with room(self._room):
             given = self._checked(inputs)
             program = self._kept(given)
-        found = copy((self._schedule or schedule(self.graph)).bind(self._sizes(given)))
+        found = copy((self._schedule or schedule(self.graph)).bind(given.sizes))
         found.needs = program.memory
         return found
 
@@ -126,30 +132,25 @@ class Sunk(Executor):
 
     # ---- inputs of a new kind
 
-    def _checked(self, inputs: Sequence[Any]) -> list[Any]:
+    def _checked(self, inputs: Sequence[Any]) -> _Given:
         """The inputs as tensors; errors say which of them is wrong."""
         checker = Interpreter(self.graph, "eager")
         checker.need_inputs(inputs)
-        given = [
+        given = _Given(
             checker.backend.input(x, v) for x, v in zip(inputs, self.graph.inputs, strict=True)
-        ]
+        )
         checker._bind_inputs(dict(zip(self.graph.inputs, given, strict=True)))
+        given.sizes = checker.sizes
         return given
 
-    def _sizes(self, given: Sequence[Any]) -> dict[str, int]:
-        """The graph's sizes by name, of inputs that were checked."""
-        checker = Interpreter(self.graph, "eager")
-        checker._bind_inputs(dict(zip(self.graph.inputs, given, strict=True)))
-        return dict(checker.sizes)
-
-    def _kept(self, given: Sequence[Any]) -> Any:
+    def _kept(self, given: _Given) -> Any:
         """The program for these inputs, made now if there is none."""
         for program in self._programs:
             if program.fits(given):
                 return program
         return self._new(given)
 
-    def _new(self, given: Sequence[Any]) -> Any:
+    def _new(self, given: _Given) -> Any:
         program = self._make(given)
         self._programs = [program, *self._programs[: KEPT - 1]]
         return program
@@ -165,11 +166,11 @@ class Sunk(Executor):
         assert results is not None
         return results
 
-    def _make(self, given: Sequence[Any]) -> Any:
+    def _make(self, given: _Given) -> Any:
         with task(f"compiling graph {self.graph.name}"), without_collecting():
             return self._made(given)
 
-    def _made(self, given: Sequence[Any]) -> Any:
+    def _made(self, given: _Given) -> Any:
         if self._schedule is None and not self.parallel:
             self._schedule = schedule(self.graph, self.side_by_side)
         enabled = _core.set_grad_enabled(False)
@@ -179,6 +180,7 @@ class Sunk(Executor):
                     context = Context(
                         self._run_inside, self._kernels, self._schedule, self.parallel
                     )
+                    context.sizes = given.sizes
                     bound = Binding(self.graph, given, context, self.parallel, self.writes)
                     if not batch.finish():  # nothing was left out for want of a kernel
                         break

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from thixo.schedule.arena import Piece, lower_bound, place
-from thixo.schedule.flow import ARENA, Flow
+from thixo.schedule.flow import Flow
 from thixo.schedule.lanes import Section
 from thixo.schedule.order import Sharing, share
 
@@ -69,12 +69,12 @@ class Course:
         flow, sharing = self.flow, self.sharing
         born: dict[int, int] = {}
         died: dict[int, int] = {}
+        slot, last = sharing.slot, sharing.last
         for position, number in enumerate(self.numbers):
-            for f in flow.makes[number]:
-                if flow.state[f] == ARENA:
-                    first = sharing.slot[f]
-                    born.setdefault(first, position)
-                    died[first] = max(died.get(first, 0), sharing.last[f])
+            for f in flow.makes_inside[number]:
+                first = slot[f]
+                born.setdefault(first, position)
+                died[first] = max(died.get(first, 0), last[f])
         return {f: (born[f], died[f]) for f in born}
 
 

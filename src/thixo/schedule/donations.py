@@ -8,7 +8,7 @@ readers of that input then come before.
 from collections.abc import Callable, Iterable, Mapping
 
 from thixo.graph.control import CALL, graphs_in
-from thixo.graph.ir import Graph, Node, Value, values_in
+from thixo.graph.ir import Graph, Node, Value
 from thixo.schedule.flow import RESULT, Flow
 
 Pair = tuple[int, int]  # an input of a graph, and the result that goes over it
@@ -65,13 +65,13 @@ def donate(flow: Flow, granted: Callable[[Graph], set[Pair]]) -> None:
         if maker < 0 or not rules.are_apart(old, new):
             continue
         there, here = flow.family[old], flow.family[new]
-        if rules.replaces_lines(old, new):
+        if nodes[maker].op.full_name == "index_copy" and rules.replaces_lines(old, new):
             flow.replacements[here] = there
             rules.keep_order(old, new)
             continue
         if maker <= last_failing:
             continue
-        if rules.allow(old, new, new in called):
+        if rules.comes_last(old, new, new in called):
             flow.donations[here] = there
             rules.keep_order(old, new)
             taken.append(maker)
@@ -115,39 +115,42 @@ class _Rules:
     def are_apart(self, old: Value, new: Value) -> bool:
         """Whether the new value is made once, and the old one not returned."""
         flow = self.flow
-        if self.counts[new] > 1 or old.type != new.type:
+        if self.counts[new] > 1 or (old.type is not new.type and old.type != new.type):
             return False
         there, here = flow.family[old], flow.family[new]
         return flow.root[here] is new and there not in self.results and flow.state[here] == RESULT
 
-    def allow(self, old: Value, new: Value, called: bool = False) -> bool:
+    def allow(self, old: Value, new: Value) -> bool:
+        """Whether a node may write the new value where the old one is."""
+        return new in self.flow.maker and self.are_apart(old, new) and self.comes_last(old, new)
+
+    def comes_last(self, old: Value, new: Value, called: bool = False) -> bool:
         """Whether nobody reads the old value after its place is taken; `called` if a call does so that is allowed to."""
-        flow = self.flow
-        maker = flow.maker.get(new, -1)
-        if maker < 0 or not self.are_apart(old, new):
-            return False
-        there, here, readers = flow.family[old], flow.family[new], self.readers[old]
+        flow, readers = self.flow, self.readers[old]
+        maker = flow.maker[new]
+        if not readers or readers[-1] != maker:  # they are in order
+            return not readers or readers[-1] < maker
         if called:
-            inplace = readers.count(maker) == 1
-        else:
-            inplace = any(f == here and there in fit for f, fit in flow.reuse[maker])
-        return not any(r > maker or (r == maker and not inplace) for r in readers)
+            return readers.count(maker) == 1
+        there, here = flow.family[old], flow.family[new]
+        return any(f == here and there in fit for f, fit in flow.reuse[maker])
 
     def keep_order(self, old: Value, new: Value) -> None:
         """Whoever reads the old value comes before who makes the new one."""
-        maker = self.flow.maker[new]
-        self.flow.before[maker].update(r for r in self.readers[old] if r != maker)
+        maker, readers = self.flow.maker[new], self.readers[old]
+        if readers != [maker]:
+            self.flow.before[maker].update(r for r in readers if r != maker)
 
     def replaces_lines(self, old: Value, new: Value) -> bool:
-        """Whether a node gives the old value with some lines replaced, and nobody reads the old one later or beside.
+        """Whether an `index_copy` gives the old value with some lines replaced, and nobody reads the old one later or beside.
 
         Such a write can be undone for little memory, so it need not wait for what can fail.
         """
         maker = self.flow.maker[new]
         node, readers = self.flow.nodes[maker], self.readers[old]
-        if node.op.full_name != "index_copy" or node.args[0] is not old:
-            return False
-        return readers.count(maker) == 1 and all(r <= maker for r in readers)
+        return (
+            node.args[0] is old and readers.count(maker) == 1 and all(r <= maker for r in readers)
+        )
 
 
 def _readers(flow: Flow, values: set[Value]) -> tuple[dict[Value, list[int]], dict[Value, Value]]:
@@ -155,7 +158,7 @@ def _readers(flow: Flow, values: set[Value]) -> tuple[dict[Value, list[int]], di
     origin: dict[Value, Value] = {v: v for v in values}
     found: dict[Value, list[int]] = {v: [] for v in values}
     for number, node in enumerate(flow.nodes):
-        for value in values_in(node.args):
+        for value in node.inputs:
             if value in origin:
                 found[origin[value]].append(number)
         source = node.args[0] if node.args else None

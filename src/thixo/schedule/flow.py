@@ -7,6 +7,7 @@ something whose size the data decide.
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 from thixo.graph.control import draws, graphs_in
@@ -58,22 +59,34 @@ class Flow:
         self._collect()
         self._order_sizes()
 
+    @cached_property
+    def reads_inside(self) -> list[tuple[int, ...]]:
+        """The same as `reads` without what is not in the arena; to be asked for when the order of nodes is known to be all there."""
+        return self._inside(self.reads)
+
+    @cached_property
+    def makes_inside(self) -> list[tuple[int, ...]]:
+        """The same of `makes`."""
+        return self._inside(self.makes)
+
+    def _inside(self, of_nodes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        inside = [state == ARENA for state in self.state]
+        return [tuple([f for f in families if inside[f]]) for families in of_nodes]
+
     # ---- memory
 
     def _collect(self) -> None:
-        graph, family, maker = self.graph, self.family, self.maker
+        graph, family, maker, sizes = self.graph, self.family, self.maker, self._sizes
         results = set(graph.results())
-        for value in (*graph.inputs, *graph.constants):
-            self._new_family(value, OUTSIDE)
+        outside = (*graph.inputs, *graph.constants)
+        self.root += outside
+        family.update(zip(outside, range(len(outside)), strict=True))
+        self.state += [OUTSIDE] * len(outside)
+        self.size += [0] * len(outside)
         last_effect = -1
         effects: dict[int, bool] = {}
         for number, node in enumerate(self.nodes):
-            reads: list[Value] = []
-            for a in node.args:
-                if type(a) is Value:
-                    reads.append(a)
-                elif type(a) in (list, tuple, slice):
-                    reads.extend(values_in((a,)))
+            reads = node.inputs
             self.before.append({maker[v] for v in reads if v in maker})
             seen = [family[v] for v in reads]
             self.reads.append(tuple(seen if len(seen) < 2 else dict.fromkeys(seen)))
@@ -92,10 +105,14 @@ class Flow:
             first = len(self.root)
             for value in node.outputs:
                 state = RESULT if value in results else ARENA
-                if self._size(value.type)[1]:
+                size, dynamic = sizes.get(id(value.type)) or self._size(value.type)
+                if dynamic:
                     self.dynamic.add(value)
                     state = DYNAMIC
-                self._new_family(value, state)
+                family[value] = len(self.root)
+                self.root.append(value)
+                self.state.append(state)
+                self.size.append(size if state == ARENA else 0)
                 maker[value] = number
             self.makes.append(tuple(range(first, len(self.root))))
             self.reuse.append(self._overwritable(node, reads))
@@ -103,12 +120,6 @@ class Flow:
                 if last_effect >= 0:
                     self.before[number].add(last_effect)
                 last_effect = number
-
-    def _new_family(self, value: Value, state: int) -> None:
-        self.family[value] = len(self.root)
-        self.root.append(value)
-        self.state.append(state)
-        self.size.append(self._size(value.type)[0] if state == ARENA else 0)
 
     def _size(self, type: Type) -> tuple[int, bool]:
         known = self._sizes.get(id(type))

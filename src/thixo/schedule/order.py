@@ -19,7 +19,7 @@ class Sharing(NamedTuple):
     """Who shares memory with whom in an order, and how long it lives."""
 
     slot: list[int]  # of each family: the first family in the same memory
-    last: list[int]  # of each family: the position of its last reader
+    last: list[int]  # of each family in the arena: the position of its last reader
     peak: int  # the greatest sum of living bytes
     living: list[int]  # the sum at each position
 
@@ -48,7 +48,7 @@ def lower_peak(flow: Flow) -> tuple[list[int], Sharing]:
 
 def share(flow: Flow, order: list[int], kept: Collection[int] = ()) -> Sharing:
     """Lifetimes in an order; results go over what a node reads last where they may, but not over families in `kept`."""
-    reads, makes, size, state = flow.reads, flow.makes, flow.size, flow.state
+    reads, makes, size, state = flow.reads_inside, flow.makes_inside, flow.size, flow.state
     last = [-1] * len(size)
     for position, number in enumerate(order):
         for f in makes[number]:
@@ -89,9 +89,9 @@ def _least(flow: Flow, number: int) -> int:
     """What lives while a node runs, in any order."""
     size = flow.size
     total = flow.work[number]
-    for f in flow.reads[number]:
+    for f in flow.reads_inside[number]:
         total += size[f]
-    for f in flow.makes[number]:
+    for f in flow.makes_inside[number]:
         total += size[f]
     for _, candidates in flow.reuse[number]:
         total -= size[candidates[0]]
@@ -109,7 +109,7 @@ def _after(flow: Flow) -> list[list[int]]:
 def _greedy(flow: Flow, after: list[list[int]], base: list[int], patient: bool) -> list[int]:
     """Always the ready node that frees most; where none frees anything, the next of the base order if `patient`,
     else the one that needs least."""
-    reads, makes, size = flow.reads, flow.makes, flow.size
+    reads, makes, size = flow.reads_inside, flow.makes_inside, flow.size
     count = len(flow.before)
     waiting = [len(b) for b in flow.before]
     # How many nodes still read a family, and which one does where there is one left: the sum of their numbers.
@@ -168,7 +168,7 @@ def _depth_first(flow: Flow) -> list[int]:
     count = len(flow.before)
     need = [0] * count  # bytes to get this far, were the graph a tree
     rank = [-1] * count
-    made = [sum([flow.size[f] for f in makes]) for makes in flow.makes]
+    made = [sum([flow.size[f] for f in makes]) for makes in flow.makes_inside]
     following = 0
     used = bytearray(count)
     for before in flow.before:

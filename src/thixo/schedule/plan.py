@@ -13,7 +13,7 @@ from typing import Any
 from thixo.errors import ArgumentError, describe
 from thixo.graph.control import graphs_in, product_in, subgraphs
 from thixo.graph.control_types import bind_sizes
-from thixo.graph.ir import Graph, Node, Type, Value, values_in
+from thixo.graph.ir import Graph, Node, Type, Value
 from thixo.schedule.cost import NOTHING, Cost, control_cost, cost_of, declared_flops, near_seconds
 from thixo.schedule.course import Course, Lane, Places, pieces_of, places
 from thixo.schedule.donations import Pair, donate, grant, wishes
@@ -137,8 +137,8 @@ class Schedule:
     def view_of(self) -> dict[Value, Value]:
         """Values that are views (also reshapes that copy nothing), and the value whose memory they show."""
         flow = self._flow
-        roots = ((v, flow.root[f]) for v, f in flow.family.items())
-        return {value: root for value, root in roots if root is not value}
+        root = flow.root
+        return {value: root[f] for value, f in flow.family.items() if root[f] is not value}
 
     @cached_property
     def lifetimes(self) -> dict[Value, tuple[int, int]]:
@@ -149,6 +149,8 @@ class Schedule:
     def dynamic(self) -> set[Value]:
         """Values whose size the data decide; their memory comes when they do."""
         flow = self._flow
+        if DYNAMIC not in flow.state:
+            return set(flow.dynamic)
         return {v for v, f in flow.family.items() if flow.state[f] == DYNAMIC} | flow.dynamic
 
     @cached_property
@@ -327,21 +329,23 @@ class Plan:
     def _place(self) -> None:
         one = self.schedule
         flow = one._flow
+        known = self._bytes
         for value, state in zip(flow.root, flow.state, strict=True):
             if state != DYNAMIC:
-                self.bytes[value] = self.bytes_of(value.type)
+                found = known.get(id(value.type))
+                self.bytes[value] = self.bytes_of(value.type) if found is None else found
         for node in one.order:
             region = self._region(node) if node.op.kind == "control" else None
             if region is not None:
                 self.regions[node] = region
         course = one._course
-        found = self._places(course)
+        chosen = self._places(course)
         beside = self._side_by_side() if one.side_by_side and not one.dynamic else None
         if beside is not None:
             wider = self._places(beside)
-            if wider.arena <= max(found.arena * MOST, found.arena + ALWAYS):
-                course, found = beside, wider
-        self._take(course, found)
+            if wider.arena <= max(chosen.arena * MOST, chosen.arena + ALWAYS):
+                course, chosen = beside, wider
+        self._take(course, chosen)
 
     def _places(self, course: Course) -> Places:
         flow = self.schedule._flow
@@ -396,7 +400,9 @@ class Plan:
         op = node.op
         if op.kind == "view":
             return 0.0
-        moved = sum([self.bytes_of(v.type) for v in (*values_in(node.args), *node.outputs)])
+        moved, known = 0, self._bytes
+        for v in (*node.inputs, *node.outputs):
+            moved += known.get(id(v.type)) or self.bytes_of(v.type)
         if op.kind == "control" and op.full_name != "fused":
             region = self.regions.get(node)
             inner = 0.0 if region is None else sum(plan.seconds for plan in region.plans)
@@ -465,7 +471,7 @@ class Plan:
         """What the graphs inside of a node need; nothing where the data decide their sizes."""
         if node.op.kind != "control" or node.op.full_name == "fused":
             return None
-        plans = []
+        plans: list[Plan] = []
         for graph in graphs_in(node):
             inner = self.schedule.inner[id(graph)]
             if not inner.symbols and not self.schedule.dynamic:

@@ -295,7 +295,7 @@ class Declaration(Trace):
     def new_variable(self, data: Any, name: str, trainable: bool) -> ir.Value:
         """An input that keeps its data."""
         self._need_open()
-        value = self.graph.input(name, type_of(data))
+        value = self.graph.input(name, self._shared([type_of(data)])[0])
         self.own([value])
         self.owner.variables[value] = Variable(value, data, trainable, user_line())
         return value

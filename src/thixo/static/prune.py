@@ -1,8 +1,9 @@
 """The part of a graph that some fetches need, as a program of its own."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thixo import _core
 from thixo.errors import GraphError
 from thixo.graph import ir
 from thixo.graph.sizes import symbols_in
@@ -21,21 +22,7 @@ def prune(graph: Graph, fetches: Sequence[ir.Value | Operation]) -> ir.Graph:
     need = _Need(graph)
     for fetch in fetches:
         need.add(fetch)
-    kept = []
-    values, controls = need.values, graph.controls
-    for node in reversed(program.nodes):
-        if not values.isdisjoint(node.outputs):
-            for a in node.args:
-                kind = a.__class__
-                if kind is ir.Value:
-                    values.add(a)
-                elif kind not in ir.PLAIN:
-                    values.update(ir.values_in((a,)))
-            if controls:
-                for one in controls.get(node.outputs[0], ()):
-                    need.add(one)
-            kept.append(node)
-    kept.reverse()
+    kept = _kept(program, need, graph.controls)
     made.nodes = kept
     changed = {k: v for k, v in need.assigned.items() if k is not v}
     wanted = need.values | set(changed)
@@ -52,6 +39,23 @@ def prune(graph: Graph, fetches: Sequence[ir.Value | Operation]) -> ir.Graph:
             g for g in program.guards if {*symbols_in(g.left), *symbols_in(g.right)} <= bound
         ]
     return made
+
+
+def _kept(program: ir.Graph, need: "_Need", controls: Mapping[ir.Value, Any]) -> list[ir.Node]:
+    """The nodes that are needed; what they read is needed too, and what must have happened before them."""
+    values = need.values
+    if not controls:
+        found: list[ir.Node] = _core.needed_nodes(program.nodes, values)
+        return found
+    kept = []
+    for node in reversed(program.nodes):
+        if not values.isdisjoint(node.outputs):
+            values.update(ir.values_in(node.args))
+            for one in controls.get(node.outputs[0], ()):
+                need.add(one)
+            kept.append(node)
+    kept.reverse()
+    return kept
 
 
 class _Need:

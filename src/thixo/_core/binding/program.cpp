@@ -326,7 +326,7 @@ PyMemberDef program_members[] = {
     {}};
 PyMethodDef program_methods[] = {
     {"value", make_value, METH_VARARGS | METH_STATIC, "value(dtype, sizes, strides): a tensor without memory, for steps."},
-    {"input", add_input, METH_O, nullptr},
+    {"inputs", add_inputs, METH_O, "inputs(tensors): values like these, which are the program's inputs."},
     {"output", add_output, METH_O, nullptr},
     {"constant", add_constant, METH_VARARGS, nullptr},
     {"written", add_written, METH_O, nullptr},
@@ -373,10 +373,33 @@ PyType_Spec program_spec = {"thixo._core.Program", sizeof(ProgramObject), 0,
 
 }  // namespace
 
+namespace {
+
+// layouts(tensors) -> bytes that are equal for tensors of equal sizes and strides
+PyObject* layouts(PyObject*, PyObject* tensors) {
+  return guarded([&]() -> PyObject* {
+    if (!PyList_Check(tensors)) raise(ErrorKind::Argument, "layouts: a list of tensors is needed, got " + type_name(tensors));
+    std::vector<int64_t> found;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); ++i) {
+      PyObject* o = PyList_GET_ITEM(tensors, i);
+      if (!is_tensor(o)) raise(ErrorKind::Argument, "layouts: a Tensor is needed, got " + type_name(o));
+      const Tensor& t = *tensor_of(o);
+      found.push_back(int64_t(t.sizes.size()));
+      for (int64_t size : t.sizes) found.push_back(size);
+      for (int64_t stride : t.strides) found.push_back(stride);
+    }
+    return PyBytes_FromStringAndSize(reinterpret_cast<const char*>(found.data()), Py_ssize_t(found.size() * sizeof(int64_t)));
+  });
+}
+
+PyMethodDef functions[] = {{"layouts", layouts, METH_O, "Bytes that are equal for tensors of equal sizes and strides."}, {}};
+
+}  // namespace
+
 int add_programs(PyObject* module) {
   host = {unlock, lock, check};
   program_type = reinterpret_cast<PyTypeObject*>(PyType_FromModuleAndSpec(module, &program_spec, nullptr));
-  if (!program_type) return -1;
+  if (!program_type || PyModule_AddFunctions(module, functions) < 0) return -1;
   return PyModule_AddObjectRef(module, "Program", reinterpret_cast<PyObject*>(program_type));
 }
 

@@ -45,7 +45,7 @@ std::unique_ptr<Step> prepare_row_kernel(PyObject* found, const Dims& sizes, con
 
 // ---- what Python builds a program with; see program_build.cpp and program_flow.cpp
 PyObject* make_value(PyObject* self, PyObject* args);
-PyObject* add_input(PyObject* self, PyObject* args);
+PyObject* add_inputs(PyObject* self, PyObject* tensors);
 PyObject* add_output(PyObject* self, PyObject* args);
 PyObject* add_constant(PyObject* self, PyObject* args);
 PyObject* add_written(PyObject* self, PyObject* args);

@@ -1,4 +1,6 @@
 // Values and plain steps of programs, as Python adds them.
+#include <unordered_map>
+
 #include "program.h"
 
 namespace thixo {
@@ -91,33 +93,50 @@ std::unique_ptr<Step> prepared(const ProgramObject& o, const Operator& op, PyObj
 
 }  // namespace
 
-// value(dtype, sizes, strides or None): a tensor of this program, without memory yet
+// A tensor of a program, without memory yet.
+static Ref<Tensor> without_memory(DType dtype, const Dims& sizes, const Dims& strides) {
+  Ref<Tensor> t = make<Tensor>();
+  t->dtype = dtype;
+  t->sizes = sizes;
+  t->numel = checked_numel(t->sizes, t->dtype, "program");
+  t->strides = strides;
+  if (t->strides.size() != t->sizes.size()) raise(ErrorKind::Shape, "program: sizes and strides must have the same length");
+  int64_t last = t->numel ? 1 : 0;
+  for (int d = 0; t->numel && d < t->ndim(); ++d) {
+    if (t->strides[d] < 0) raise(ErrorKind::Argument, "program: strides must not be negative");
+    last += (t->sizes[d] - 1) * t->strides[d];
+  }
+  t->storage = pointed_storage(static_cast<size_t>(last) * item_size(t->dtype));
+  return t;
+}
+
+// value(dtype, sizes, strides or None) -> such a tensor
 PyObject* make_value(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *dtype, *sizes, *strides;
     if (!PyArg_ParseTuple(args, "OOO", &dtype, &sizes, &strides)) throw PythonError();
-    Ref<Tensor> t = make<Tensor>();
-    t->dtype = dtype_from(dtype, "program");
-    t->sizes = dims_from(sizes, "program: sizes");
-    t->numel = checked_numel(t->sizes, t->dtype, "program");
-    t->strides = strides == Py_None ? contiguous_strides(t->sizes) : dims_from(strides, "program: strides");
-    if (t->strides.size() != t->sizes.size()) raise(ErrorKind::Shape, "program: sizes and strides must have the same length");
-    int64_t last = t->numel ? 1 : 0;
-    for (int d = 0; t->numel && d < t->ndim(); ++d) {
-      if (t->strides[d] < 0) raise(ErrorKind::Argument, "program: strides must not be negative");
-      last += (t->sizes[d] - 1) * t->strides[d];
-    }
-    t->storage = pointed_storage(static_cast<size_t>(last) * item_size(t->dtype));
-    return wrap(std::move(t));
+    const Dims shape = dims_from(sizes, "program: sizes");
+    return wrap(without_memory(dtype_from(dtype, "program"), shape,
+                               strides == Py_None ? contiguous_strides(shape) : dims_from(strides, "program: strides")));
   });
 }
 
-PyObject* add_input(PyObject* self, PyObject* tensor) {
+// inputs(tensors) -> values like these, which are the program's inputs
+PyObject* add_inputs(PyObject* self, PyObject* tensors) {
   return guarded([&]() -> PyObject* {
+    if (!PyList_Check(tensors)) raise(ErrorKind::Argument, "program: a list of inputs is needed, got " + type_name(tensors));
     ProgramObject* o = program_of(self);
-    hold(o, tensor);
-    o->program->inputs.push_back(port_of(*value_of(tensor)));
-    Py_RETURN_NONE;
+    Object made = Object::own(PyList_New(0));
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); ++i) {
+      PyObject* like = PyList_GET_ITEM(tensors, i);
+      if (!is_tensor(like)) raise(ErrorKind::Argument, "program: an input must be a Tensor, got " + type_name(like));
+      const Tensor& t = *tensor_of(like);
+      Object value = Object::own(wrap(without_memory(t.dtype, t.sizes, t.strides)));
+      hold(o, value.get());
+      o->program->inputs.push_back(port_of(*tensor_of(value.get())));
+      if (PyList_Append(made.get(), value.get()) < 0) throw PythonError();
+    }
+    return made.give();
   });
 }
 
@@ -153,19 +172,18 @@ PyObject* add_constant(PyObject* self, PyObject* args) {
   });
 }
 
-// written(value): an input or a constant that the program changes
-PyObject* add_written(PyObject* self, PyObject* tensor) {
+// written(values): inputs and constants that the program changes
+PyObject* add_written(PyObject* self, PyObject* tensors) {
   return guarded([&]() -> PyObject* {
+    if (!PyList_Check(tensors)) raise(ErrorKind::Argument, "program: a list of values is needed, got " + type_name(tensors));
     ProgramObject* o = program_of(self);
-    const Storage* storage = value_of(tensor)->storage.get();
+    std::unordered_map<const Storage*, std::vector<size_t>> places;
     size_t place = 0;
-    for (const Port& port : o->program->inputs) {
-      if (port.storage.get() == storage) o->written->push_back(place);
-      ++place;
-    }
-    for (const Constant& constant : *o->constants) {
-      if (constant.port.storage.get() == storage) o->written->push_back(place);
-      ++place;
+    for (const Port& port : o->program->inputs) places[port.storage.get()].push_back(place++);
+    for (const Constant& constant : *o->constants) places[constant.port.storage.get()].push_back(place++);
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(tensors); ++i) {
+      const auto& own = places[value_of(PyList_GET_ITEM(tensors, i))->storage.get()];
+      o->written->insert(o->written->end(), own.begin(), own.end());
     }
     Py_RETURN_NONE;
   });
