@@ -29,10 +29,6 @@ int64_t passes_of(const Job& job, const TileKernels& t) { return std::max<int64_
 constexpr int64_t kLineBytes = 64;
 constexpr int64_t kMostAhead = 40 << 10;  // bytes of a panel
 
-bool begins_lines(const Job& job) {
-  return reinterpret_cast<uintptr_t>(job.b) % kLineBytes == 0 && job.b_k * item_size(job.dtype) % kLineBytes == 0;
-}
-
 // One product under way. K goes in passes of about equal length, whose sums are added up in C itself where they can
 // be; else in a tile, or in a matrix of their own between passes.
 struct Packed {
@@ -41,9 +37,8 @@ struct Packed {
   const GemmKernels& g;
   const TileKernels& t;
   const bool a_stays;  // A is read from where it is
-  // Rows of B that lie well are packed by the first product that reads them. Those that begin within a line of the cache
-  // it would load in two pieces each, while it has no slots to spare.
-  const bool packs_itself = t.copying && job.b_n == 1 && !a_stays && !job.packed && begins_lines(job);
+  // Rows of B that lie well are packed by the first product that reads them.
+  const bool packs_itself = !a_stays && tiles_pack_b(job, t);
   const Shares shares = share_out(job, t, a_stays ? 0.0 : job.a_row == 1 ? kCopied : kTurned,
                                   job.packed || packs_itself ? kStored : job.b_n == 1 ? kCopied : kTurned);
   const int64_t column_panels = shares.column_panels;
