@@ -13,7 +13,7 @@ from typing import Any
 from tests.programs.check import PATIENCE, Failure, Tally, Verdict, check
 from tests.programs.program import Generator
 
-PART = 50  # programs that a worker does at a time
+PART = 20  # programs that a worker does at a time
 
 
 def run_part(

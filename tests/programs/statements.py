@@ -178,7 +178,7 @@ class Statements(Expressions):
     # ---- effects
 
     def assertion(self, at: Scope) -> Lines:
-        if self.r.random() < 0.06:
+        if self.r.random() < 0.03:
             return [f"assert {self.c(at, 1)}, 'drawn'"]  # may fail
         return [
             f"assert {self.one('len(' + at.of('v')[0] + ') > 0', self.s(at, 1) + ' < 1e9' if at.tensors else 'True')}"

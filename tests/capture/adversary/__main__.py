@@ -12,6 +12,7 @@ parser = argparse.ArgumentParser(prog="python -m tests.capture.adversary", descr
 parser.add_argument("--route", nargs="+", choices=list(ROUTES), default=available())
 parser.add_argument("--only", default="", help="cases with this in their name")
 options = parser.parse_args()
+options.route = [route for route in options.route if route in available()]
 tally: Counter = Counter()
 for case in CASES.values():
     if options.only not in repr(case):
