@@ -455,6 +455,8 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   // Chunks that are packed, or have sums of their own, are computed one by one; others together where they are neighbours.
   const bool apart = in_parts || sums.count;
   int64_t grain = apart ? 1 : std::max<int64_t>(1, kernel.grain / std::max<int64_t>(1, chunk * total));
+  // One thread takes all rows in one call: to begin one takes as long as hundreds of elements.
+  if (!across && !apart && get_num_threads() == 1) grain = nest.outer_total * chunks;
   // Blocks of rows that lie side by side are read together (rows_side.py), if there are enough of them for all threads.
   if (across && !apart) {
     const int64_t share = (nest.outer_total * chunks + get_num_threads() - 1) / get_num_threads();
