@@ -252,3 +252,14 @@ def test_small_products_of_a_batch_are_those_alone(m: int, k: int, n: int) -> No
                 assert np.array_equal(tx.matmul(x, y).numpy(), alone)
     finally:
         tx.set_num_threads(before)
+
+
+def test_products_of_a_batch_that_no_cache_holds_are_those_alone() -> None:
+    draw = np.random.default_rng(5)
+    x = tx.tensor(draw.standard_normal((14, 23, 97)).astype(np.float32))
+    # An odd number of columns, and rows that begin within a line of the cache.
+    y = tx.tensor(draw.standard_normal((14, 97, 1801)).astype(np.float32))[:, :, 1:]
+    together = (x @ y).numpy()
+    for i in range(14):
+        np.testing.assert_array_equal(together[i], (x[i] @ y[i]).numpy())
+    np.testing.assert_allclose(together[3], x[3].numpy() @ y[3].numpy(), rtol=1e-4, atol=1e-4)

@@ -19,7 +19,9 @@ constexpr int64_t kSharedBytes = 8 << 20;   // images of at most this size are c
 
 // Cycles for one k of a tile: products, at least four cycles between two additions to the same sums, loads.
 // With one vector each product loads an element of its own at base and index, which is another operation.
-double tile_cycles(int64_t rows, int64_t vectors) {
+// `single`: see conv_caches.h; a cycle stands for half a product there too.
+double tile_cycles(int64_t rows, int64_t vectors, bool single) {
+  if (single) return std::max({0.5 * double(rows * vectors), 2.0, 0.25 * double(rows + 2 * vectors + 2)});
   if (vectors == 1) return std::max(4.0, 0.65 * double(rows));
   return std::max({0.5 * double(rows * vectors), 4.0, 0.5 * double(rows + vectors + 2)});
 }
@@ -305,6 +307,7 @@ void plan_places(PlacesJob& p) {
   const ConvKernels& k = *p.kernels;
   const int64_t all = ceil_div(p.rows, k.lanes);
   double best = 0;
+  const bool single = single_products(k.lanes * item_size(k.compute));
   const int64_t each = weight_stays_near() ? 1 : 4;  // what a load of the weight counts for
   for (int64_t v = 1; v <= std::min(kMostVectors, all); ++v) {
     double cost = 0, loads = 0;
@@ -313,7 +316,7 @@ void plan_places(PlacesJob& p) {
       for (int64_t panel = 0; panel < all; panel += v) {
         const int64_t vectors = std::min(v, all - panel), height = even_height(f.count[2], k.most_rows[vectors - 1]);
         const double tiles = rows * double(ceil_div(f.count[2], height));
-        cost += tiles * (depth * tile_cycles(height, vectors) + 30.0 + 3.0 * double(height * vectors));
+        cost += tiles * (depth * tile_cycles(height, vectors, single) + 30.0 + 3.0 * double(height * vectors));
         loads += tiles * depth * double(height + each * vectors + 2);
       }
     }

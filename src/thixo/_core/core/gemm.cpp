@@ -298,6 +298,9 @@ void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides
     return gemm(whole);
   }
   const int64_t item = item_size(product.dtype);
+  int64_t b_bytes = product.k * product.n * item;  // of all
+  for (int d = 0; d < sizes.size(); ++d)
+    if (b_strides[d] != 0) b_bytes *= sizes[d];
   Job job(product);
   settle_strides(job);
   const TileCall tile = is_floating(product.dtype) && product.m > 0 && product.n > 0 ? only_tile(job, gemm_kernels(product.dtype)) : nullptr;
@@ -314,6 +317,7 @@ void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides
     char* c_at = static_cast<char*>(product.c) + index * product.m * product.n * item;
     if (tile) return tile(job.k, a_at, job.a_row, job.a_k, b_at, job.b_k, c_at, job.c_row, job.m, job.n, 0);
     Product p = product;
+    p.b_far = b_bytes > cpu_features().last_cache / 8;  // others want their part of it
     p.a = a_at;
     p.b = b_at;
     p.c = c_at;

@@ -43,6 +43,7 @@ struct Product {
   Epilogue epilogue{nullptr, nullptr};
   const PackedMatrix* packed = nullptr;  // b once more, or null
   bool c_elsewhere = false;              // another core read or wrote C last
+  bool b_far = false;                    // no near cache has B: one of many in a batch
 };
 
 void gemm(const Product& product);

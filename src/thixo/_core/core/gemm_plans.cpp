@@ -14,6 +14,9 @@ constexpr int64_t kStreamedRows = 32, kStreamedRowsNear = 64, kSecondBytes = 3 <
 // Column panels from which it pays to turn rows of A first.
 constexpr int64_t kWideForPanels = 6;
 
+// Strips of columns that are brought near together: bytes of them, and how many.
+constexpr int64_t kBroughtBytes = 128 << 10, kMostBrought = 8;
+
 bool direct_fits(const Job& job, const GemmKernels& g) {
   if (g.source != g.compute || g.tiles.depth != 1 || job.b_n != 1 || job.c_n != 1) return false;
   if (job.a_k != 1 && job.a_row != 1) return false;
@@ -62,6 +65,17 @@ void streamed_product(const Job& job, const GemmKernels& g) {
   else run(0, panels);
 }
 
+// Reads a line of the cache after the other, row by row. Short strips end before the processor sees their stride, and it drops
+// requests that are more than it can keep track of, so these are loads.
+void bring_near(const Job& job, int64_t left, int64_t right) {
+  constexpr int64_t kLine = 64;
+  const int64_t bytes = (right - left) * item_size(job.dtype);
+  for (int64_t row = 0; row < job.k; ++row) {
+    const volatile char* const at = job.b_at(row, left);
+    for (int64_t byte = 0; byte < bytes; byte += kLine) (void)at[byte];
+  }
+}
+
 }  // namespace
 
 void direct_product(const Job& job, const GemmKernels& g) {
@@ -89,6 +103,8 @@ void direct_product(const Job& job, const GemmKernels& g) {
            job.b_at(k, column), job.b_k, to, job.c_row, rows, columns, k > 0);
     if (more && k + pass >= job.k) finish_part(job, g, to, job.c_row, row, rows, column, columns);
   };
+  // A few strips of columns of a B that is far away are brought near together, if they are short.
+  const int64_t brought = job.b_far && strides_are_cheap(t) ? std::clamp<int64_t>(kBroughtBytes / (t.columns * item * pass), 1, kMostBrought) : 1;
   // With few k, C is what moves: from left to right, where its lines follow one another.
   const bool along_c = job.k < kFewK;
   Buffer memory(size_t(shares.count() * tallest * panel));
@@ -108,8 +124,10 @@ void direct_product(const Job& job, const GemmKernels& g) {
           for (int64_t j = s.left; j < s.right; ++j) tile(k, r, j, panel_at(i));
         }
       } else {
-        for (int64_t j = s.left; j < s.right; ++j)
+        for (int64_t j = s.left; j < s.right; ++j) {
+          if (brought > 1 && (j - s.left) % brought == 0) bring_near(job, j * t.columns, std::min((j + brought) * t.columns, job.n));
           for (int64_t i = s.top; i < s.bottom; ++i) tile(k, shares.rows_of(i), j, panel_at(i));
+        }
       }
     }
   });
