@@ -119,6 +119,9 @@ bool better_transposed(const Job& job, const GemmKernels& g) {
   return own > 1.5 * other && job.k >= (stays ? 48 : 64) && job.m >= (stays ? 16 : 4) * job.n;
 }
 
+// A quarter of the vectors or more would be empty: where products are what takes time, turning the other matrix takes less.
+bool fills_badly(int64_t count, int64_t lanes) { return 4 * count <= 3 * round_up(count, lanes) && count > lanes; }
+
 void run(const Job& job, const GemmKernels& g) {
   switch (forced.load(std::memory_order_relaxed)) {
     case GemmPlan::Direct:
@@ -141,7 +144,7 @@ void run(const Job& job, const GemmKernels& g) {
     const bool copies = t.a_k != 1 && job.m <= 4 * g.tiles.rows;
     if (is_thin(t, g) && !(copies && is_direct(job, g))) return thin_product(t, g);
     if (better_transposed(job, g)) return packed_product(t, g, false);
-  } else if (job.b_k == 1 && job.b_n != 1 && job.m <= g.tiles.columns && job.k >= 8 * kFewK) {
+  } else if (job.b_k == 1 && job.b_n != 1 && job.m <= g.tiles.columns && job.k >= 8 * kFewK && !(strides_are_cheap(g.tiles) && fills_badly(job.m, g.tiles.lanes))) {
     const Job t = transposed(job);  // what lies along k stays where it is
     if (g.tiles.depth == 1 && a_stays_fits(t, g)) return packed_product(t, g, true);
   }
