@@ -265,18 +265,49 @@ def test_a_users_except_does_not_hide_a_refusal():
 
 def test_an_error_says_line_construct_reason_and_remedy():
     def f(x):
-        found = []
         if x.sum() > 0:
-            found.append(x)
-        return tx.stack(found)
+            x = x[None]
+        return x * 2
 
     with pytest.raises(tx.errors.CaptureError) as error:
         tx.jit.script(f)(tx.ones(2))
-    line = f.__code__.co_firstlineno + 2
+    line = f.__code__.co_firstlineno + 1
     assert str(error.value) == (
-        "script: f cannot be captured: a list: a list is a list of 1 on one path and a list of 0 on another; "
-        f"give it one kind of value on all paths (test_script.py:{line})"
+        "script: f cannot be captured: variable x: variable x is a tensor f32[1,2] on one path and a tensor f32[2] on "
+        f"another; give it one kind of value on all paths (test_script.py:{line})"
     )
+
+
+def test_a_list_whose_length_the_data_decide():
+    def f(x):
+        found = []
+        for v in x:
+            if v > 0:
+                found.append(v)
+        total = 1.0
+        for v in found:
+            total = total * v
+        largest = found[-1] if found else x[0]
+        return (
+            found,
+            len(found),
+            sum(found),
+            total,
+            largest,
+            tx.stack([x[0], *[x[1]]]) if found else x[:2],
+        )
+
+    both(f, *((tx.tensor(a),) for a in ([1.0, -2.0, 3.0], [-1.0, -2.0, -3.0], [4.0, 5.0, 6.0])))
+
+
+def test_the_elements_of_such_a_list_are_stacked():
+    def f(x):
+        return tx.stack([v * 2 for v in x if v > 0]).sum() + 1
+
+    both(f, (tx.tensor([1.0, -2.0, 3.0]),), (tx.tensor([1.0, 2.0, 3.0]),))
+    x = tx.tensor([1.0, -2.0, 3.0], requires_grad=True)
+    tx.jit.script(f)(x).backward()
+    same(x.grad, tx.tensor([2.0, 0.0, 2.0]))
 
 
 def test_a_function_without_source_is_refused():
@@ -308,3 +339,27 @@ def test_a_failed_capture_leaves_nothing_changed():
         tx.jit.script(f)(x)
     assert log == []
     same(x, tx.zeros(2))
+
+
+def test_a_number_from_a_tensor_outside_is_not_baked_in():
+    class Box:
+        count = None
+
+    box = Box()
+    box.count = tx.tensor(2)
+    scripted = tx.jit.script(lambda x: x * box.count.item() + int(box.count))
+    same(scripted(tx.ones(2)), tx.full((2,), 4.0))
+    box.count = tx.tensor(5)
+    same(scripted(tx.ones(2)), tx.full((2,), 10.0))
+    box.count.add_(1)
+    same(scripted(tx.ones(2)), tx.full((2,), 12.0))
+
+
+def test_a_row_that_python_has_as_a_view_is_not_read_after_a_write():
+    def f(x, i):
+        row = x[int(i)]
+        x[0] = 7.0
+        return row + 1
+
+    with pytest.raises(tx.errors.CaptureError, match="written since"):
+        tx.jit.script(f)(tx.zeros(3), tx.tensor(0))

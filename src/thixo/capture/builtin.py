@@ -19,10 +19,11 @@ from thixo.capture.items import Items, as_items, enumerate_, range_, reversed_, 
 from thixo.capture.numbers import as_tensor, number
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic, kind_of
-from thixo.dtype import DType
+from thixo.capture.values import Choice, Maybe, Mixed, Number, Symbolic, is_ragged, kind_of
+from thixo.dtype import DType, float32
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
+from thixo.tensor import tensor
 
 _PURE_MODULES = frozenset(
     ("math", "cmath", "operator", "_operator", "itertools", "fractions", "numbers", "string")
@@ -92,6 +93,11 @@ def _len(x: Any) -> Any:
         return x.shape[0]
     if isinstance(x, Items):
         return x.length
+    if is_ragged(x):
+        look(current(), x, ragged=True)
+        sure = sum(not isinstance(e, Maybe) for e in x)
+        flags = tx.stack([e.flag.tensor for e in x if isinstance(e, Maybe)])
+        return Number("int", tx.sum(flags) + sure)
     look(current(), x)
     method = getattr(type(x), "__len__", None)
     return call_function(method, (x,), {}) if isinstance(method, types.FunctionType) else len(x)
@@ -195,7 +201,7 @@ def _extreme(op: str) -> Any:
             return plain(items, **kwargs)
         best, best_key = items[0], keys[0]
         for x, k in zip(items[1:], keys[1:], strict=True):
-            better = operators.binary(op, k, best_key)
+            better = _less(best_key, k) if op == "gt" else _less(k, best_key)
             pair = control.ifexp(
                 better, lambda x=x, k=k: (x, k), lambda b=best, c=best_key: (b, c), None, None, ()
             )
@@ -211,6 +217,21 @@ def _sum(items: Any, start: Any = 0) -> Any:
         if not isinstance(found.length, int):
             raise Refused("sum", "the number of parts is not known here", "use x.sum(0)")
     total = start
+    if is_ragged(items):
+        look(current(), items, ragged=True)
+        for e in items:
+            if isinstance(e, Maybe):
+                total = control.ifexp(
+                    e.flag,
+                    lambda t=total, e=e: operators.binary("add", t, e.value),
+                    lambda t=total: t,
+                    None,
+                    None,
+                    (),
+                )
+            else:
+                total = operators.binary("add", total, e)
+        return total
     for x in iterate(items):
         total = operators.binary("add", total, x)
     return total
@@ -245,23 +266,46 @@ def _logic(items: Any, combine: Any, empty: bool) -> Any:
     return found
 
 
+def _less(a: Any, b: Any) -> Any:
+    """`a < b`; tuples by their first parts that differ."""
+    if not (isinstance(a, tuple | list) and type(a) is type(b)):
+        return operators.truth(operators.binary("lt", a, b))
+
+    def step(i: int) -> Any:
+        if i == min(len(a), len(b)):
+            return len(a) < len(b)
+        equal = a[i] is b[i] or operators.truth(operators.binary("eq", a[i], b[i]))
+        if not isinstance(equal, Number):
+            return step(i + 1) if equal else _less(a[i], b[i])
+        return control.ifexp(equal, lambda: step(i + 1), lambda: _less(a[i], b[i]), None, None, ())
+
+    return step(0)
+
+
+class _Unknown(Exception):
+    """An order that the data decide."""
+
+
 def _sorted(items: Any, *, key: Any = None, reverse: bool = False) -> list[Any]:
     from thixo.capture.callees import call
 
     every = list(iterate(items))
     keys = every if key is None else [call(key, x) for x in every]
-    if any(_depends(k) for k in keys):
+
+    def order(i: int, j: int) -> int:
+        for one, other, result in ((i, j, -1), (j, i, 1)):
+            found = _less(keys[one], keys[other])
+            if isinstance(found, Number):
+                raise _Unknown
+            if found:
+                return result
+        return 0
+
+    try:
+        places = sorted(range(len(every)), key=functools.cmp_to_key(order), reverse=reverse)
+    except _Unknown:
         return _network(every, keys, reverse)
-    places = sorted(range(len(every)), key=keys.__getitem__, reverse=reverse)
     return current().made([every[i] for i in places])
-
-
-def _depends(x: Any) -> bool:
-    if isinstance(x, tuple | list):
-        if any(map(_depends, x)):
-            raise Refused("an order of tuples", "the data decide it", "order by one key")
-        return False
-    return isinstance(x, Symbolic | _core.Tensor) or operators._user_method(x, "__lt__") is not None
 
 
 def _network(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
@@ -272,7 +316,7 @@ def _network(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
     for end in range(len(pairs) - 1, 0, -1):
         for i in range(end):
             (a, j), (b, k) = pairs[i], pairs[i + 1]
-            wrong = operators.binary("lt", j, k) if reverse else operators.binary("lt", k, j)
+            wrong = _less(j, k) if reverse else _less(k, j)
             swapped = control.ifexp(
                 wrong,
                 lambda a=a, b=b, j=j, k=k: (b, k, a, j),
@@ -543,10 +587,63 @@ REPLACED: dict[Any, Any] = {
     input: _refused("input", "a graph cannot ask", "ask outside"),
     open: _refused("open", "a graph has no files", "read outside"),
 }  # fmt: skip
+
+
+def _isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
+    if not any(isinstance(x, Symbolic | _core.Tensor) for x in (a, b)):
+        return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+    convert = _convert("float")
+    left, right = (as_tensor(convert(x), "float") for x in (a, b))
+    largest = tx.maximum(tx.abs(left), tx.abs(right))
+    near = tx.abs(left - right) <= tx.clamp(largest * rel_tol, min=abs_tol)
+    same = tx.logical_or(left == right, tx.logical_and(near, tx.isfinite(largest)))
+    return Number("bool", same)
+
+
+REPLACED[math.isclose] = _isclose
 for _name in "sqrt exp log log2 log10 log1p expm1 sin cos tan asin acos atan sinh cosh tanh floor ceil trunc isnan isinf isfinite fabs".split():
     REPLACED[getattr(math, _name)] = _math(_name)
 for _name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lt le gt ge eq ne neg pos invert".split():
     REPLACED[getattr(operator, _name)] = _operator(_name)
+
+
+def _tensor(data: Any, *args: Any, **kwargs: Any) -> Any:
+    """`tx.tensor`, of lists with numbers in them that the data decide."""
+    look(current(), data)
+    if isinstance(data, _core.Tensor) or not _has_number(data):
+        return tensor(data, *args, **kwargs)
+    dtype = kwargs.get("dtype", args[0] if args else None)
+    made = _stacked(data)
+    if dtype is None and made.dtype.is_floating_point:
+        dtype = float32
+    return made if dtype is None else tx.to(made, dtype)
+
+
+def _has_number(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        current().readable(x)
+        return any(map(_has_number, x))
+    return isinstance(x, Symbolic)
+
+
+def _stacked(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        kinds = {kind_of(e) for e in x}
+        wide = "float" if "float" in kinds else "int" if "int" in kinds else "bool"
+        if None not in kinds:
+            return tx.stack([as_tensor(e, wide) for e in x])
+        return tx.stack([_stacked(e) for e in x])
+    if isinstance(x, Number):
+        return x.tensor
+    if isinstance(x, _core.Tensor) and not x.ndim:
+        return tx.detach(x)
+    raise Refused("tensor", f"of {x!r}", "use numbers")
+
+
+def _requires_grad(x: Any, *args: Any) -> Any:
+    if x._value is None:
+        raise Refused("requires_grad_()", "of a tensor from outside", "call it outside")
+    return x.requires_grad_(*args)
 
 
 def _backward(x: Any, *args: Any, **kwargs: Any) -> Any:
@@ -555,7 +652,11 @@ def _backward(x: Any, *args: Any, **kwargs: Any) -> Any:
     )
 
 
+REPLACED[tensor] = _tensor
 METHODS: dict[str, Any] = {
+    "requires_grad": _requires_grad,
+    "retain_grad": _refused("retain_grad()", "a graph has no tape", "use it outside"),
+    "register_hook": _refused("register_hook()", "a graph has no tape", "use it outside"),
     "item": item, "tolist": _tolist, "backward": _backward,
     "numpy": _refused("numpy()", "it needs the values of a tensor", "use operators of tensors"),
     "__len__": _len, "__bool__": operators.truth,

@@ -4,19 +4,20 @@ import dataclasses
 import functools
 import types
 from collections import OrderedDict, defaultdict, deque
-from contextlib import AbstractContextManager
 from typing import Any
 
 from thixo import _core
 from thixo.capture.builtin import METHODS, REPLACED, is_pure
 from thixo.capture.convert import convert, is_converted
+from thixo.capture.effects import check
 from thixo.capture.frames import Capture, current
 from thixo.capture.numbers import weak
 from thixo.capture.operators import as_plain_tensor, spread
 from thixo.capture.paths import Path, look, path_of, read
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic
+from thixo.capture.values import Choice, Maybe, Mixed, Number, Symbolic, is_ragged
 from thixo.dtype import float32
+from thixo.graph.trace import current_trace, make_symbolic
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
 
@@ -92,11 +93,45 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
     module = f.__module__ or ""
     if is_pure(f):
         return _call_plain(f, args, kwargs)
+    if module.startswith(("thixo.random", "thixo.threads", "thixo.config", "thixo.determinism")):
+        raise Refused(f"a call of {_name(f)}", "it changes a state of Thixo's", _LEAVE_OUT)
+    if module.startswith("thixo.nn.modules") and f.__name__ in _LISTS and args:
+        return _members(f, args, kwargs)
     if module.startswith("thixo.") and not module.startswith("thixo.nn.modules"):
         return _call_plain(f, args, kwargs)
     made = convert(f, Hooks(f))
     _note_defaults(f)
     return made(*args, **kwargs)
+
+
+_LISTS = {
+    "parameters": "named_parameters",
+    "named_parameters": "named_parameters",
+    "buffers": "named_buffers",
+    "named_buffers": "named_buffers",
+}
+
+
+def _members(f: Any, args: Any, kwargs: Any) -> Any:
+    """The parameters of a Module, each by its own path."""
+    owner = args[0]
+    capture = current()
+    path = path_of(capture, owner)
+    if path is None or len(args) > 1 or kwargs:
+        raise Refused(f"a call of {_name(f)}", "it is not known whose it lists", _LEAVE_OUT)
+    found = []
+    for name, tensor in getattr(owner, _LISTS[f.__name__])():
+        place, at = path, owner
+        for part in name.split("."):
+            place, at = place.step("attr", part), getattr(at, part)
+            read(capture, place, at)
+            if hasattr(at, "_modules"):
+                read(capture, place.step("attr", "_modules"), at._modules)
+                look(capture, at._modules)
+        found.append((name, tensor))
+    read(capture, path.step("attr", "_modules"), owner._modules)
+    look(capture, owner._modules)
+    return capture.made(found if f.__name__ == _LISTS[f.__name__] else [t for _, t in found])
 
 
 def _is_named_tuple(x: Any) -> bool:
@@ -138,6 +173,8 @@ def call_operator(f: Any, args: Any, kwargs: Any) -> Any:
         if special is not None:
             return special(owner, *args, **kwargs)
     capture = current()
+    if name == "stack" and args and is_ragged(args[0]) and len(args) + len(kwargs) == 1:
+        return _stack_ragged(args[0])
     for a in (*args, *kwargs.values()):
         look(capture, a)
     every = [*args, *kwargs.values(), owner]
@@ -147,11 +184,29 @@ def call_operator(f: Any, args: Any, kwargs: Any) -> Any:
     return f(*args, **kwargs)
 
 
+def _stack_ragged(x: list[Any]) -> Any:
+    """The elements of a list that are there, stacked."""
+    values = [e.value if isinstance(e, Maybe) else e for e in x]
+    if not all(isinstance(v, _core.Tensor) for v in values):
+        raise Refused("stack", "a list of other than tensors", "make it one of tensors")
+    flags = [e.flag.tensor if isinstance(e, Maybe) else tx.full((), True) for e in x]
+    check(tx.any(tx.stack(flags)), "RuntimeError", "stack: needs at least one tensor, got none")
+    return tx.stack(values)[tx.stack(flags)]
+
+
 def _argument(a: Any, other: Any, what: str) -> Any:
     if isinstance(a, Number):
         if other is not None:
             return weak(a, other)
         return tx.to(a.tensor, float32) if a.kind == "float" else a.tensor
+    if isinstance(a, _core.Tensor):
+        if a._value is None and not a.ndim and not a.requires_grad:
+            trace = current_trace()
+            assert trace is not None
+            return make_symbolic(
+                trace.value_of(a)
+            )  # else code that wants a number would take it now
+        return a
     if isinstance(a, Mixed):
         return as_plain_tensor(a, what)
     if isinstance(a, Symbolic):
@@ -296,7 +351,7 @@ def _mutate(capture: Capture, f: Any, owner: Any, name: str, args: Any, kwargs: 
         return _search(owner, name, *args)
     if isinstance(owner, set) and any(isinstance(a, _core.Tensor) for a in args):
         raise Refused(f"set.{name}", "a set of tensors depends on identity", "use a list")
-    capture.changing(owner)
+    capture.changing(owner, grows=name in ("append", "extend"))
     return f(*args, **kwargs)
 
 
@@ -313,7 +368,7 @@ def _instantiate(cls: type, args: Any, kwargs: Any) -> Any:
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return cls(*args, **kwargs)
     if module.startswith("thixo."):
-        if issubclass(cls, AbstractContextManager) or hasattr(cls, "__enter__"):
+        if hasattr(cls, "__enter__") or cls.__name__ in ("finfo", "iinfo"):
             return cls(*args, **kwargs)
         raise Refused(
             f"{cls.__name__}(...)",

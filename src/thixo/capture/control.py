@@ -13,10 +13,21 @@ from thixo.capture.carry import MISSING, Carry
 from thixo.capture.effects import fail
 from thixo.capture.frames import DEPTH, Inner, current
 from thixo.capture.merge import Merger, freeze
-from thixo.capture.numbers import OPERATORS, calculate
+from thixo.capture.numbers import OPERATORS, as_tensor, calculate
 from thixo.capture.paths import LOOKED, look, note_old
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Maybe, Mixed, Number, Poison, Symbolic, Unset, decides
+from thixo.capture.values import (
+    Choice,
+    Maybe,
+    Mixed,
+    Number,
+    Poison,
+    Symbolic,
+    Unset,
+    decides,
+    is_open_size,
+    is_ragged,
+)
 from thixo.errors import ThixoError, user_line
 from thixo.graph.body import together
 from thixo.graph.control import COND
@@ -254,6 +265,11 @@ def settled(test: Any) -> Any:
     """Something that is asked for its truth, as a tensor, a number or a plain object."""
     if isinstance(test, bool | Symbolic | _core.Tensor):
         return test
+    if is_open_size(test):
+        return Number("bool", as_tensor(test) != 0)
+    if is_ragged(test):
+        flags = [e.flag.tensor for e in test if isinstance(e, Maybe)]
+        return True if len(flags) < len(test) else Number("bool", tx.any(tx.stack(flags)))
     if isinstance(test, LOOKED):
         look(current(), test)
         return test

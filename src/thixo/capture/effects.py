@@ -55,7 +55,11 @@ def shown(value: Any, conversion: int, spec: Any) -> Any:
     """One part of an f-string."""
     letter = chr(conversion) if conversion > 0 else ""
     look(current(), value)
-    if isinstance(value, Choice | Mixed):
+    if isinstance(value, Choice):
+        from thixo.capture.operators import spread
+
+        return spread(value, lambda one: shown(one, conversion, spec))
+    if isinstance(value, Mixed):
         raise Refused("text", f"{value!r} has no one form", "show it after the program ran")
     if not is_open(value):
         forms: dict[str, Any] = {"r": repr, "s": str, "a": ascii}
@@ -78,6 +82,12 @@ def is_open(x: Any) -> bool:
 
 def text(*parts: Any) -> Any:
     """An f-string."""
+    chosen = next((i for i, p in enumerate(parts) if isinstance(p, Choice)), None)
+    if chosen is not None:
+        from thixo.capture.operators import spread
+
+        before, after = parts[:chosen], parts[chosen + 1 :]
+        return spread(parts[chosen], lambda one: text(*before, one, *after))
     if not any(isinstance(p, Text) for p in parts):
         return "".join(parts)
     return Text([q for p in parts for q in (p.parts if isinstance(p, Text) else [p])])

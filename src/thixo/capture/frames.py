@@ -8,7 +8,7 @@ from typing import Any
 from thixo import _core
 from thixo.capture.journal import CONTAINERS, Content, Journal
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Poison
+from thixo.capture.values import Poison, is_ragged
 from thixo.graph import trace as tracing
 from thixo.graph.alias import Aliases
 from thixo.graph.body import Body
@@ -35,6 +35,9 @@ class Capture:
         self.poisoned: dict[int, Poison] = {}
         self.merged: dict[int, Any] = {}  # references to tensors that are one of several for Python
         self.outside: dict[Any, Any] = {}  # key of a cell that was there before -> its owner's path
+        self.stale: dict[
+            int, Any
+        ] = {}  # rows of tensors that were written: Python would show the write
         self.clock = 0
         self.depth = 0
         self.trying = 0
@@ -59,13 +62,19 @@ class Capture:
         self.kept.append(x)
         return Content(x, self.poisoned)
 
-    def changing(self, x: Any) -> None:
-        """Note a container before it is changed."""
-        self.readable(x)
+    def changing(self, x: Any, grows: bool = False) -> None:
+        """Note a container before it is changed; one that grows at its end may have any elements before that."""
+        self.readable(x, grows)
         self.journal.note(self.content(x))
 
-    def readable(self, x: Any) -> None:
+    def readable(self, x: Any, ragged: bool = False) -> None:
         """Refuse a container whose content depends on the path in a way that no graph has."""
+        if not ragged and is_ragged(x):
+            raise Refused(
+                "a list",
+                "the data decide how long it is",
+                "loop over it, stack it or return it, or use a mask",
+            )
         if self.poisoned and isinstance(x, CONTAINERS):
             found = self.poisoned.get(id(x))
             if found is not None:
@@ -104,12 +113,14 @@ class CaptureAliases(Aliases):
         root = self._root(target)
         for ref, base in current().copies:
             copy = ref()
-            if copy is not None and (copy is root or base is root):
+            if copy is not None and copy is root:
                 raise Refused(
                     "a write to a tensor",
-                    "a row of it, at a place that the data decide, is in use",
-                    "take a clone() of the row",
+                    "it is a row, or one of several tensors, at a place that the data decide",
+                    "write to a clone() of it",
                 )
+            if copy is not None and base is root:
+                current().stale[id(copy)] = ref
         super().assign(target, result)
 
 
@@ -189,6 +200,21 @@ class Inner(Body):
     def concretize(self, what: str, text: str) -> None:
         _refuse_value(what, text)
 
+    def value_of(self, tensor: Any) -> Any:
+        need_fresh(tensor)
+        return super().value_of(tensor)
+
+
+def need_fresh(tensor: Any) -> None:
+    """Refuse a copy of a row where Python has a view that has changed meanwhile."""
+    stale = current().stale
+    if stale and id(tensor) in stale and stale[id(tensor)]() is tensor:
+        raise Refused(
+            "a tensor",
+            "it was taken from another one, at a place that the data decide, which was written since",
+            "take a clone() of it",
+        )
+
 
 class Outer(Trace):
     """The trace of a captured function."""
@@ -197,6 +223,10 @@ class Outer(Trace):
         super().__init__(name)
         self.aliases = CaptureAliases(self)
         self.numbers = {}
+
+    def value_of(self, tensor: Any) -> Any:
+        need_fresh(tensor)
+        return super().value_of(tensor)
 
     def key_of(self, op: Any, args: Any) -> Any:
         return node_key(op, args)

@@ -15,7 +15,7 @@ from thixo.capture.journal import Attribute, Global, Variable
 from thixo.capture.numbers import as_tensor, weak
 from thixo.capture.paths import Path, look, path_of, read
 from thixo.capture.refusal import Refused
-from thixo.capture.values import UNSET, Choice, Mixed, Number, Poison, Symbolic, decides
+from thixo.capture.values import UNSET, Choice, Mixed, Number, Poison, Symbolic, decides, is_ragged
 from thixo.graph.trace import make_symbolic
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
@@ -147,6 +147,8 @@ class Hooks:
         if isinstance(x, _core.Tensor):
             return _tensor_attribute(x, name)
         capture = current()
+        if name == "__dict__" and id(x) in capture.created:
+            return _State(x)
         if name == "__dict__":
             raise Refused(".__dict__", "it shows all of an object", "name what you need")
         member = None if isinstance(x, type | types.ModuleType) else getattr(type(x), name, None)
@@ -206,6 +208,10 @@ class Hooks:
             return
         if isinstance(x, _core.Tensor | Symbolic):
             raise Refused(f".{name} = ...", "an attribute of a tensor is set", "return it instead")
+        if isinstance(x, type | types.ModuleType):
+            raise Refused(
+                f".{name} = ...", "an attribute of a class or a module is set", "set it outside"
+            )
         capture = current()
         reason = capture.frozen.get(id(x))
         if reason is not None:
@@ -253,9 +259,16 @@ class Hooks:
             if isinstance(key, Number):
                 return row(x, key.tensor)
             return x[_index(key)]
+        if is_ragged(x) and type(key) is int and key in (0, -1):
+            look(current(), x, ragged=True)
+            return _end_of(x if key == 0 else x[::-1])
         look(current(), x)
         if isinstance(key, Number | _core.Tensor) and isinstance(x, list | tuple):
             return _chosen(x, key)
+        if isinstance(key, Number | _core.Tensor) and isinstance(x, str) and 0 < len(x) <= 64:
+            return Choice(list(x), _place(x, key).tensor)
+        if isinstance(key, slice) and hasattr(x, "_modules") and hasattr(x, "forward"):
+            return current().made(list(iterate(x))[key])  # layers of a list of layers
         method = operators._user_method(x, "__getitem__")
         if method is not None:
             return call_function(method, (x, key), {})
@@ -341,8 +354,23 @@ class Hooks:
             return
         from thixo.capture.items import Items
 
+        if is_ragged(items):
+            look(current(), items, ragged=True)
+
+            def turn(e: Any) -> None:
+                if isinstance(e, control.Maybe):
+                    control.if_(e.flag, lambda: body(e.value), lambda: None, get, put, names)
+                else:
+                    body(e)
+
+            control_loops.for_(list(items), turn, go, get, put, names)
+            return
         found = items if isinstance(items, _core.Tensor | Items) else iterate(items)
         control_loops.for_(found, body, go, get, put, names)
+
+    @staticmethod
+    def asked(x: Any) -> Any:
+        return operators.truth(x)
 
     @staticmethod
     def truth(x: Any) -> bool:
@@ -429,10 +457,45 @@ class Hooks:
         if module == "contextlib" and type(x).__name__ in ("nullcontext", "suppress", "ExitStack"):
             if type(x).__name__ == "nullcontext":
                 return x
+            if type(x).__name__ == "suppress":
+                return _Suppressed(x)
             raise Refused("with", f"contextlib.{type(x).__name__}", "use try")
         if isinstance(enter, types.FunctionType):
             return _UserContext(x)
         raise Refused("with", f"{type(x).__name__} is not known to captured code", "use it outside")
+
+
+class _State:
+    """The `__dict__` of an object that captured code made."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def update(self, *given: Any, **named: Any) -> None:
+        for part in (*given, named):
+            look(current(), part)
+            for name, value in dict(part).items():
+                Hooks.set_attr(self.owner, name, value)
+
+
+class _Suppressed:
+    """contextlib.suppress: an except around what is inside."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __enter__(self) -> None:
+        self.guard = Hooks.trying()
+        self.guard.__enter__()
+        self.owner.__enter__()
+
+    def __exit__(self, *error: Any) -> Any:
+        try:
+            self.guard.__exit__(*error)
+        except BaseException as raised:
+            if raised is not error[1]:
+                raise
+        return self.owner.__exit__(*error)
 
 
 class _UserContext:
@@ -521,8 +584,9 @@ def _place(x: Any, key: Any) -> Number:
     from thixo.capture.effects import check
 
     size = len(x)
+    what = "string" if isinstance(x, str) else "list"
     inside = tx.logical_and(at.tensor >= -size, at.tensor < size)
-    check(inside, "IndexError", "list index out of range")
+    check(inside, "IndexError", f"{what} index out of range")
     return Number("int", tx.where(at.tensor < 0, at.tensor + size, at.tensor))
 
 
@@ -537,6 +601,20 @@ def _chosen(x: Any, key: Any) -> Any:
             return x[i]
         test = operators.binary("eq", place, i)
         return control.ifexp(test, lambda: x[i], lambda: part(i + 1), None, None, ())
+
+    return part(0)
+
+
+def _end_of(x: list[Any]) -> Any:
+    """The first element that is there."""
+
+    def part(i: int) -> Any:
+        if i == len(x):
+            raise IndexError("list index out of range")
+        e = x[i]
+        if not isinstance(e, control.Maybe):
+            return e
+        return control.ifexp(e.flag, lambda: e.value, lambda: part(i + 1), None, None, ())
 
     return part(0)
 

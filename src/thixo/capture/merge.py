@@ -1,5 +1,6 @@
 """What two paths left, as one: containers part by part, and what is in them by a common form."""
 
+import itertools
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
@@ -149,9 +150,12 @@ class Merger:
         if isinstance(x, Frozen) and isinstance(y, Frozen):
             if x.origin is y.origin and not _immutable(x.origin):
                 return lambda results: x.origin  # its content is merged by the journal
-            if x.structure != y.structure:
+            if type(x.origin) is list and type(y.origin) is list:
+                pairs = list(itertools.zip_longest(x.parts, y.parts, fillvalue=UNSET))
+            elif x.structure != y.structure:
                 return self._clash(x, y, name)
-            pairs = list(zip(x.parts, y.parts, strict=True))
+            else:
+                pairs = list(zip(x.parts, y.parts, strict=True))
         elif x is MISSING or y is MISSING:
             one = y if x is MISSING else x
             if not _immutable(one.origin) and not self.capture.made_since(one.origin, self.clock):
@@ -163,7 +167,7 @@ class Merger:
         known = self._known.get(key)
         if known is not None:
             return known
-        one = y if x is MISSING else x
+        one = y if x is MISSING or (y is not MISSING and len(y.parts) > len(x.parts)) else x
         frozen = not _immutable(one.origin) and not self._own(key, (x, y))
         self._known[key] = lambda results: self._made[key]  # where it holds itself
         makers = [self.merge(a, b, f"a part of {name}") for a, b in pairs]

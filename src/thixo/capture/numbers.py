@@ -137,7 +137,15 @@ def _need_divisor(b: Any, tensor: Any, text: str) -> None:
 
 def _power(a: Any, b: Any, kind: str) -> Number:
     whole = type(b) is int and 0 <= b <= 64
-    if not whole and not (type(a) in (int, float) and a > 0 and kind == "float"):
+    if kind == "float" and not whole:
+        base, power = as_tensor(a, "float"), as_tensor(b, "float")
+        check(
+            tx.logical_or(base > 0, tx.logical_and(base == 0, power > 0)),
+            "ValueError",
+            "a power of a number that is not positive, in captured code",
+        )
+        return Number("float", tx.pow(base, power))
+    if not whole:
         raise Refused(
             "operator **",
             "its kind of result depends on the numbers",

@@ -8,12 +8,12 @@ from typing import Any
 
 from thixo import _core
 from thixo.capture.control import ifexp, or_
-from thixo.capture.effects import check
+from thixo.capture.effects import Text, check, text
 from thixo.capture.frames import current
-from thixo.capture.numbers import COMPARISONS, OPERATORS, calculate, negate
+from thixo.capture.numbers import COMPARISONS, OPERATORS, as_tensor, calculate, negate
 from thixo.capture.paths import look, path_of
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic, kind_of
+from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_open_size, kind_of
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
 
@@ -52,6 +52,10 @@ def binary(op: str, a: Any, b: Any) -> Any:
             return spread(x, use)
     if isinstance(a, Mixed) or isinstance(b, Mixed):
         return _mixed(op, a, b)
+    if op == "add" and isinstance(a, str | Text) and isinstance(b, str | Text):
+        return text(a, b)
+    if op in COMPARISONS or op == "truediv":
+        a, b = (Number("int", as_tensor(x)) if is_open_size(x) else x for x in (a, b))
     if isinstance(a, Number) or isinstance(b, Number):
         made = calculate(op, a, b)
         if made is not NotImplemented:
@@ -88,7 +92,10 @@ def _mixed(op: str, a: Any, b: Any) -> Any:
             )
         return apply(as_plain_tensor(m, f"operator {op}"))
     made = apply(m.tensor)
-    as_number = apply(Number(m.kind, tx.to(tx.detach(m.tensor), _dtype(m.kind))))
+    if op == "truediv" and not isinstance(other, _core.Tensor):
+        as_number = made
+    else:
+        as_number = apply(Number(m.kind, tx.to(tx.detach(m.tensor), _dtype(m.kind))))
     if isinstance(other, _core.Tensor):
         if as_number.dtype is not made.dtype:
             raise Refused(
@@ -97,12 +104,23 @@ def _mixed(op: str, a: Any, b: Any) -> Any:
                 "use tensors on all paths",
             )
         return made
+    if op == "truediv" and first and m.tensor.dtype is _dtype("float"):
+        if isinstance(other, Number) or not other:
+            zero = tx.logical_and(m.flag.tensor, _as_tensor(other) == 0)
+            check(tx.logical_not(zero), "ZeroDivisionError", "division by zero")
+        return Mixed("float", made, m.flag)
     exact = m.tensor.dtype is _dtype(m.kind) or (
         m.kind == "int" and m.tensor.dtype is _dtype("float")
     )
     if op not in ("add", "sub", "mul", *COMPARISONS) or not exact:
         raise Refused(f"operator {op}", f"one side is {m!r}", "use tensors on all paths")
     return Mixed(as_number.kind, made, m.flag)
+
+
+def _as_tensor(x: Any) -> Any:
+    from thixo.capture.numbers import as_tensor
+
+    return as_tensor(x, "float")
 
 
 def _dtype(kind: str) -> Any:
@@ -167,7 +185,7 @@ def inplace(op: str, a: Any, b: Any) -> Any:
             return binary(op, a, b)
         if op != "add":
             look(capture, a)
-        capture.changing(a)
+        capture.changing(a, grows=op == "add")
         return INPLACE[op](a, b)
     if isinstance(a, _core.Tensor):
         if isinstance(b, Mixed) and b.kind != "none":

@@ -160,11 +160,11 @@ def note_old(capture: Capture, cell: Any) -> None:
         read(capture, path, cell.read())
 
 
-def look(capture: Capture, x: Any) -> None:
+def look(capture: Capture, x: Any, ragged: bool = False) -> None:
     """Note that the content of a container from outside is looked at: its length, its keys, all that is in it."""
     if not isinstance(x, LOOKED):
         return
-    capture.readable(x)
+    capture.readable(x, ragged)
     if id(x) in capture.looked:
         return
     path = path_of(capture, x)

@@ -116,7 +116,28 @@ class Plan:
         if known is not None:
             return known
         self._known[key] = make
+        if type(origin) is list and any(isinstance(p, Maybe) for p in x.parts):
+            self._known[key] = self._ragged(x, what)
+            return self._known[key]
         parts += [self._maker(p, f"a part of {what}") for p in x.parts]
+        return make
+
+    def _ragged(self, x: Frozen, what: str) -> Maker:
+        """A list of which the data decide what is in it."""
+        pairs: list[tuple[int | None, Maker]] = []
+        for p in x.parts:
+            flag = self._output(p.flag.tensor) if isinstance(p, Maybe) else None
+            pairs.append(
+                (flag, self._maker(p.value if isinstance(p, Maybe) else p, f"a part of {what}"))
+            )
+
+        def make(call: Call) -> Any:
+            if id(x) not in call.made:
+                call.made[id(x)] = [
+                    m(call) for flag, m in pairs if flag is None or bool(call.outputs[flag])
+                ]
+            return call.made[id(x)]
+
         return make
 
     @property

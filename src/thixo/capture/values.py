@@ -115,6 +115,16 @@ class Choice(Symbolic):
         return f"one of {len(self.options)} objects that the data choose"
 
 
+def is_ragged(x: Any) -> bool:
+    """Whether the data decide which elements a list has: those that may be missing are Maybe."""
+    return type(x) is list and any(type(e) is Maybe for e in x)
+
+
+def is_open_size(x: Any) -> bool:
+    """Whether it is a size that the data decide, such as that of `nonzero`: Python cannot ask for it."""
+    return isinstance(x, Dim) and any(atom.hint is None for atom in x.symbols.values())
+
+
 def is_tensor(x: Any) -> bool:
     """Whether it is a tensor of a graph."""
     return isinstance(x, _core.Tensor) and x._value is not None

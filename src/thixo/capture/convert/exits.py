@@ -31,7 +31,15 @@ def leaves(block: Sequence[ast.stmt]) -> bool:
             return True
         if isinstance(s, ast.With) and leaves(s.body):
             return True
+        if isinstance(s, ast.While) and _endless(s):
+            return True
     return False
+
+
+def _endless(s: ast.While) -> bool:
+    """Whether a loop ends by return or raise only."""
+    always = isinstance(s.test, ast.Constant) and bool(s.test.value)
+    return always and not has(s.body, ast.Break, into_loops=False)
 
 
 class Exits:
@@ -46,8 +54,9 @@ class Exits:
             return self.block(body, None)
         if not has(body[:-1], ast.Return) and isinstance(body[-1], ast.Return):
             return self.block(body[:-1], None) + body[-1:]
-        end = ast.copy_location(ast.Return(constant(None)), body[-1])
-        made = self.block([*body, end], None)
+        if not leaves(body):
+            body = [*body, ast.copy_location(ast.Return(constant(None)), body[-1])]
+        made = self.block(body, None)
         first: Block = [assign(RETURNED, constant(False)), assign(RESULT, hook("unset"))]
         last = ast.copy_location(ast.Return(hook("returned", name(RESULT))), body[-1])
         return [*(ast.copy_location(s, body[0]) for s in first), *made, last]

@@ -43,16 +43,18 @@ class Expressions(ast.NodeTransformer):
         self.count += 1
         return f"_{what}{self.count}"
 
-    def inner(self, node: ast.expr) -> tuple[list[ast.stmt], Any]:
+    def inner(self, node: ast.expr, asked: bool = False) -> tuple[list[ast.stmt], Any]:
         """A rewritten expression with the definitions that it needs."""
         kept, self.before = self.before, []
-        made = self.visit(node)
+        made = self.condition(node) if asked else self.visit(node)
         own, self.before = self.before, kept
         return own, made
 
-    def later(self, node: ast.expr) -> ast.expr:
-        """A function without parameters that gives an expression's value when it is called."""
-        own, made = self.inner(node)
+    def later(self, node: ast.expr, asked: bool = False) -> ast.expr:
+        """A function without parameters that gives an expression's value, or its truth, when it is called."""
+        own, made = self.inner(node, asked)
+        if asked:
+            made = hook("asked", made)
         sets = self.scopes.state_of_names(assigned([node]))
         if not own and not sets:
             return ast.Lambda(no_parameters(), made)
@@ -76,20 +78,28 @@ class Expressions(ast.NodeTransformer):
 
     # ---- conditions
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+    def condition(self, node: ast.expr) -> Any:
+        """An expression of which only the truth is asked."""
+        if isinstance(node, ast.BoolOp):
+            return self.visit_BoolOp(node, asked=True)
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return hook("not_", self.condition(node.operand))
+        return self.visit(node)
+
+    def visit_BoolOp(self, node: ast.BoolOp, asked: bool = False) -> Any:
         text = "and_" if isinstance(node.op, ast.And) else "or_"
-        parts = [self.later(v) for v in node.values]
+        parts = [self.later(v, asked) for v in node.values]
         return hook(text, ast.Tuple(parts, ast.Load()), *self.state(list(node.values[1:])))
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
-        test = self.visit(node.test)
+        test = self.condition(node.test)
         parts = [self.later(node.body), self.later(node.orelse)]
         return hook("ifexp", test, *parts, *self.state([node.body, node.orelse]))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
-        operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return hook("not_", operand)
+            return hook("not_", self.condition(node.operand))
+        operand = self.visit(node.operand)
         if isinstance(operand, ast.Constant):
             return ast.UnaryOp(node.op, operand)
         return hook("unary", constant(OPERATORS[type(node.op)]), operand)

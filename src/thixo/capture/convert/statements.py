@@ -86,7 +86,7 @@ class Statements(Assignments):
             test = hook("truth", self.visit(node.test))
             return ast.If(test, self.block(node.body), self._else(node.orelse))
         state = [*node.body, *node.orelse]
-        test = self.visit(node.test)
+        test = self.condition(node.test)
         then = self.part("then", state, self.block(node.body))
         other = self.part("else", state, self.block(node.orelse))
         return ast.Expr(hook("if_", test, name(then), name(other), *self.state(state)))
@@ -98,7 +98,7 @@ class Statements(Assignments):
                 raise Refused("while in a generator", "its test has functions", "name them before")
             return ast.While(hook("truth", test), self.block(node.body), self._else(node.orelse))
         test = none_of(getattr(node, "stops", ()), node.test)
-        before, asked = self.inner(test)
+        before, asked = self.inner(test, asked=True)
         ask = self.part("test", [node.test], [*before, ast.Return(asked)])
         body = self.part("body", node.body, self.block(node.body))
         state = self.state([node.test, *node.body])
@@ -173,7 +173,7 @@ class Statements(Assignments):
 
     def visit_Assert(self, node: ast.Assert) -> Any:
         message = constant(None) if node.msg is None else self.later(node.msg)
-        return ast.Expr(hook("assert_", self.visit(node.test), message))
+        return ast.Expr(hook("assert_", self.condition(node.test), message))
 
     def visit_Global(self, node: ast.Global) -> Any:
         return None
