@@ -373,3 +373,36 @@ def test_sizes_that_are_returned():
         assert found.requires_grad == grad
     with pytest.raises(ThixoError, match="no value of the graph says what nothing is"):
         GraphFunction(traced.graph, sizes=["nothing"])
+
+
+def quadrant(a, b):
+    if a.sum() > 0:
+        if b.sum() > 0:
+            out = a * b
+        else:
+            out = a - b
+    else:
+        if b.sum() > 0:
+            out = b / (1 + a * a)
+        else:
+            out = a + b
+            out = out * out
+    return out
+
+
+def turns(a, b):
+    while (a * a).sum() < 100:
+        a = a * 1.5 + b
+    return a
+
+
+@pytest.mark.parametrize("f", [quadrant, turns])
+def test_branches_and_loops_whose_sizes_are_equal_by_a_guard(f):
+    from thixo.capture.captured import capture_call
+
+    graph = capture_call(f, (rand(3), rand(3)), {}).graph
+    function = GraphFunction(graph)
+    for signs in ((1, 1), (1, -1), (-1, 1), (-1, -1)):
+        inputs = [(rand(4).abs() * s + 0.1 * s).requires_grad_() for s in signs]
+        found = orders(lambda *g: tuple(function(g)), inputs)
+        agree(found, orders(f, inputs))

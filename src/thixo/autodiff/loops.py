@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from thixo.autodiff.partition import Halves
+from thixo.autodiff.partition import Halves, guards_within
 from thixo.autodiff.recording import both_halves, extend, record
 from thixo.graph.control import CALL, SCAN, WHILE_LOOP
 from thixo.graph.control_types import instantiate
@@ -251,4 +251,7 @@ def _segment(test: Graph, body: Graph, length: int) -> Graph:
         [v.name for v in body.outputs],
     )
     made.outputs = list(node.outputs)
+    made.guards = guards_within(
+        [*test.guards, *body.guards], made
+    )  # its inputs are of the same sizes
     return made

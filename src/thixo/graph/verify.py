@@ -13,6 +13,8 @@ from thixo.graph.typing import result_types
 from thixo.ops.base import TABLE
 from thixo.symbolic import Dim, Size, guards
 
+_TURNED = {"==": "==", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
 
 class Checked(NamedTuple):
     """A node that was found right: its arguments and results then, sizes that it brings, guards that it needs.
@@ -67,6 +69,10 @@ class _Verifier:
         self.sized: set[int] = set()  # types, by identity, of which all sizes are known
         self.calls: set[tuple[int, ...]] = set()  # graphs and types, by identity, of calls
         self.guarded = {str(g) for g in graph.guards}
+        # Said the other way round it is the same.
+        self.guarded.update(
+            str(g._replace(left=g.right, op=_TURNED[g.op], right=g.left)) for g in graph.guards
+        )
 
     def run(self) -> None:
         graph = self.graph

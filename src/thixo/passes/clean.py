@@ -5,7 +5,7 @@ from typing import Any
 
 from thixo.graph.control import CALL, is_random
 from thixo.graph.control_types import bind_sizes
-from thixo.graph.ir import Graph, Node, Type, Value, with_values
+from thixo.graph.ir import Graph, Node, Type, Value, same_shape, with_values
 from thixo.graph.operators import find
 from thixo.graph.text import node_text
 from thixo.graph.trace import remove_dead
@@ -30,6 +30,8 @@ def inline(graph: Graph, firings: list[Firing]) -> int:
             called = node.args[0]
             if uses[id(called)] > 1 and len(called.nodes) > SMALL:
                 return None
+            if not _takes_exactly(called, node.args[1]):
+                return None
             firings.append(Firing("inline a call", node_text(node), node.source))
             return inlined(one, called, node.args[1], node.source, node.outputs)
 
@@ -41,6 +43,15 @@ def inline(graph: Graph, firings: list[Firing]) -> int:
 SMALL = (
     8  # nodes: a graph of so few is worth more in place than as one piece of code for many calls
 )
+
+
+def _takes_exactly(called: Graph, inputs: Sequence[Value]) -> bool:
+    """Whether a graph's inputs are of the very sizes that it is given; where a guard alone says so, types inside would be others."""
+    sizes = bind_sizes(called, [v.type for v in inputs], "inline")
+    return all(
+        same_shape(_with_sizes(mine.type.shape, sizes), given.type.shape)
+        for mine, given in zip(called.inputs, inputs, strict=True)
+    )
 
 
 def inlined(
