@@ -80,7 +80,7 @@ bool is_thin(const Job& job, const GemmKernels& g) {
 constexpr int64_t kFewTiles = 32, kFewKForPanels = 48, kVeryFewK = 16;  // so few do not make up for packing
 
 // Tiles of rows up to which packing B would cost more than it saves; more where it is read in place as fast.
-constexpr int64_t kFewTall = 2, kFewTallCheap = 5;
+constexpr int64_t kFewTall = 2, kFewTallCheap = 10;
 
 bool is_direct(const Job& job, const GemmKernels& g, int64_t few_tall) {
   if (!direct_fits(job, g)) return false;
