@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import os
 import types
 from collections import OrderedDict, defaultdict, deque
 from typing import Any
@@ -90,7 +91,7 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
         return call(f.stands_for, *args, **kwargs)
     if f.__name__ in ("_replace", "_make", "_asdict") and args and _is_named_tuple(args[0]):
         return new(f(*args, **kwargs))
-    module = f.__module__ or ""
+    module = _module_of(f)
     if is_pure(f):
         return _call_plain(f, args, kwargs)
     if module.startswith(("thixo.random", "thixo.threads", "thixo.config", "thixo.determinism")):
@@ -102,6 +103,14 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
     made = convert(f, Hooks(f))
     _note_defaults(f)
     return made(*args, **kwargs)
+
+
+_PACKAGE = os.path.dirname(_core.__path__[0]) + os.sep
+
+
+def _module_of(f: types.FunctionType) -> str:
+    """The module of a function of Thixo's own; empty for others, whatever name the scope has that they are defined in."""
+    return f.__module__ or "" if f.__code__.co_filename.startswith(_PACKAGE) else ""
 
 
 _LISTS = {
