@@ -310,13 +310,15 @@ void plan_places(PlacesJob& p) {
   const bool single = single_products(k.lanes * item_size(k.compute));
   const int64_t each = weight_stays_near() ? 1 : 4;  // what a load of the weight counts for
   for (int64_t v = 1; v <= std::min(kMostVectors, all); ++v) {
-    double cost = 0, loads = 0;
+    double cost = 0, loads = 0, compared = 0;
     for (const PlacePhase& f : p.phases) {
       const double rows = double(p.batch * p.groups * f.count[0] * f.count[1]), depth = double(p.image.channels) * double(f.taps.size());
       for (int64_t panel = 0; panel < all; panel += v) {
         const int64_t vectors = std::min(v, all - panel), height = even_height(f.count[2], k.most_rows[vectors - 1]);
         const double tiles = rows * double(ceil_div(f.count[2], height));
-        cost += tiles * (depth * tile_cycles(height, vectors, single) + 30.0 + 3.0 * double(height * vectors));
+        const double end = 30.0 + 3.0 * double(height * vectors);
+        cost += tiles * (depth * tile_cycles(height, vectors, single) + end);
+        compared += tiles * (depth * tile_cycles(height, vectors, false) + end);
         loads += tiles * depth * double(height + each * vectors + 2);
       }
     }
@@ -324,7 +326,7 @@ void plan_places(PlacesJob& p) {
     const double both = cost + 0.15 * loads;
     if (v > 1 && both >= 0.98 * best) continue;
     best = both;
-    p.cycles = cost;
+    p.cycles = compared;  // other ways count the same cycles on all processors
     p.vectors = v;
   }
 }
