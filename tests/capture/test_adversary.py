@@ -14,12 +14,6 @@ KNOWN = {
     ): "a trace keeps the forward of an autograd.Function, not its backward",
     ("run_by_a_thread", "trace"): "the thread has no trace; its error stays there, as Python's do",
 }
-# What script still gets wrong; a case that is mended goes.
-OPEN = """
-augmented_item_of_a_tuple class_attribute_counted class_tensor_written_in_place descriptor_with_effects
-gradient_asked_for_in_a_branch gradient_mode_left_changed gradient_within hook_on_a_tensor iterator_of_the_module
-method_replaced_on_the_object seed_set_within slots text_of_a_tensor with_that_swallows
-""".split()
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -34,7 +28,5 @@ def test_a_hostile_construct_is_right_or_refused(case, route, request):
     name = (case.function.__name__, route)
     if name in KNOWN:
         request.applymarker(pytest.mark.xfail(reason=KNOWN[name], strict=True))
-    if route == "script" and name[0] in OPEN:
-        request.applymarker(pytest.mark.xfail(reason="open", strict=False))
     verdict = judge(case, ROUTES[route])
     assert verdict.kind != "wrong", verdict.reason

@@ -363,3 +363,68 @@ def test_a_row_that_python_has_as_a_view_is_not_read_after_a_write():
 
     with pytest.raises(tx.errors.CaptureError, match="written since"):
         tx.jit.script(f)(tx.zeros(3), tx.tensor(0))
+
+
+def test_what_is_done_before_an_exception_is_done(capsys):
+    seen = []
+
+    def f(x):
+        print("before", x)
+        seen.append(1)
+        raise KeyError("here")
+
+    scripted = tx.jit.script(f)
+    for count in (1, 2):
+        with pytest.raises(KeyError, match="here"):
+            scripted(tx.ones(2))
+        assert capsys.readouterr().out == "before tensor([1., 1.])\n"
+        assert len(seen) == count
+
+
+def test_a_tensor_that_is_chosen_within_no_grad_keeps_its_gradient():
+    def f(x, y):
+        with tx.no_grad():
+            z = x * 2
+            if x > 0:
+                y = x
+            while z < 10:
+                z = z + x
+        return y * z
+
+    scripted = tx.jit.script(f)
+    for value in (3.0, 11.0):
+        x, y = tx.tensor(value, requires_grad=True), tx.tensor(2.0, requires_grad=True)
+        (found,) = tx.autograd.grad(scripted(x, y), [x])
+        (expected,) = tx.autograd.grad(f(x, y), [x])
+        assert found.item() == expected.item()
+
+
+def test_a_loop_that_begins_with_a_value_made_within_no_grad_takes_no_gradient_of_it():
+    def f(x):
+        with tx.no_grad():
+            z = x * 2
+        while z < 10:
+            z = z + x
+        return z
+
+    x = tx.tensor(3.0, requires_grad=True)
+    (found,) = tx.autograd.grad(tx.jit.script(f)(x), [x])
+    assert found.item() == 2.0
+
+
+def test_an_iterator_is_not_taken_from_by_one_side_of_a_branch_for_the_other():
+    def f(x):
+        parts = (x * i for i in range(3))
+        return sum(parts) if x > 0 else sum(parts) - 1
+
+    with pytest.raises(tx.errors.CaptureError, match="an iterator"):
+        tx.jit.script(f)(tx.tensor(1.0))
+
+
+def test_gradients_within_are_refused_behind_a_branch():
+    def f(x):
+        y = (x * x if x > 0 else x) + x * 3
+        return tx.autograd.grad(y, x)[0]
+
+    with pytest.raises(tx.errors.CaptureError, match="tape"):
+        tx.jit.script(f)(tx.tensor(1.0, requires_grad=True))

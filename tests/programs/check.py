@@ -132,7 +132,7 @@ def compared(
     found = performed(subject, route, calls)
     options = {"effects": not route.each_set, "loose": route.loose, "rough": subject.rough}
     for at, (one, other) in enumerate(zip(expected, found, strict=False)):
-        if other.error is not None and one.error is None:
+        if other.error is not None and type(other.error) is not type(one.error):
             fixed = route.each_set and isinstance(other.error, ArgumentError)
             if route.may_refuse and (is_refusal(other.error) or fixed):
                 return Verdict("refused", f"{type(other.error).__name__}: {other.error}", calls[at])

@@ -20,13 +20,7 @@ CALLS = [(index, 0) for index in range(SETS)]
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-# Script prints a tensor of one number as that number.
-OPEN = {"script": pytest.mark.xfail(reason="print of a tensor", strict=False)}
-
-
-@pytest.mark.parametrize(
-    "route", [pytest.param(n, marks=OPEN.get(n, ())) for n in available() if n != "eager"]
-)
+@pytest.mark.parametrize("route", [n for n in available() if n != "eager"])
 def test_a_captured_program_does_what_python_does(route):
     tally, generator = Tally(), Generator(1)
     for number in range(COUNT):

@@ -74,6 +74,7 @@ def iterate(x: Any) -> Any:
     if isinstance(x, Symbolic):
         raise Refused("a sequence", f"it is {x!r}", "use a tensor or a list")
     look(current(), x)
+    current().advancing(x)
     method = getattr(type(x), "__iter__", None)
     if isinstance(method, types.FunctionType) and not isinstance(x, tuple):
         return call_function(method, (x,), {})
@@ -93,6 +94,8 @@ def _len(x: Any) -> Any:
         return x.shape[0]
     if isinstance(x, Items):
         return x.length
+    if isinstance(x, Symbolic):
+        raise Refused("len", f"of {x!r}", "use tensors")
     if is_ragged(x):
         look(current(), x, ragged=True)
         sure = sum(not isinstance(e, Maybe) for e in x)
@@ -205,7 +208,7 @@ def _extreme(op: str) -> Any:
             pair = control.ifexp(
                 better, lambda x=x, k=k: (x, k), lambda b=best, c=best_key: (b, c), None, None, ()
             )
-            best, best_key = pair
+            best, best_key = (control.usable(p, f"the result of {plain.__name__}") for p in pair)
         return best
 
     return extreme
@@ -325,6 +328,7 @@ def _network(items: list[Any], keys: list[Any], reverse: bool) -> list[Any]:
                 None,
                 (),
             )
+            swapped = tuple(control.usable(p, "the result of sorted") for p in swapped)
             pairs[i], pairs[i + 1] = swapped[:2], swapped[2:]
     return current().made([x for x, _ in pairs])
 
@@ -486,8 +490,11 @@ def _filter(f: Any, items: Any) -> Any:
 
 
 def _getattr(x: Any, name: str, *default: Any) -> Any:
-    from thixo.capture.hooks import Hooks
+    from thixo.capture.hooks import Hooks, possible
 
+    found = possible(x, name)
+    if found is not None and default:
+        return control.ifexp(found.flag, lambda: found.value, lambda: default[0], None, None, ())
     try:
         return Hooks.attr(x, name)
     except AttributeError:
@@ -497,6 +504,11 @@ def _getattr(x: Any, name: str, *default: Any) -> Any:
 
 
 def _hasattr(x: Any, name: str) -> Any:
+    from thixo.capture.hooks import possible
+
+    found = possible(x, name)
+    if found is not None:
+        return found.flag
     try:
         _getattr(x, name)
     except AttributeError:
@@ -511,8 +523,7 @@ def _setattr(x: Any, name: str, value: Any) -> None:
 
 
 def _next(x: Any, *default: Any) -> Any:
-    if current().depth:
-        raise Refused("next", "an iterator goes on under a tensor's condition", "loop over it")
+    current().advancing(x)
     return next(x, *default)
 
 
@@ -641,8 +652,12 @@ def _stacked(x: Any) -> Any:
 
 
 def _requires_grad(x: Any, *args: Any) -> Any:
-    if x._value is None:
+    """For gradients that are taken inside; a result that would be a leaf of the tape is refused when it is made."""
+    capture, trace = current(), control.current_trace()
+    assert trace is not None
+    if x._value is None or x._value not in trace._own:
         raise Refused("requires_grad_()", "of a tensor from outside", "call it outside")
+    capture.asked = True
     return x.requires_grad_(*args)
 
 

@@ -27,6 +27,13 @@ _PLAIN_CLASSES = (list, dict, tuple, set, frozenset, deque, OrderedDict, default
 
 def call(f: Any, *args: Any, **kwargs: Any) -> Any:
     """What a call in captured code does."""
+    made = _called(f, args, kwargs)
+    if hasattr(type(made), "__next__"):
+        current().made_iterator(made)
+    return made
+
+
+def _called(f: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(f, Choice):
         return spread(f, lambda one: call(one, *args, **kwargs))
     if isinstance(f, Symbolic):
@@ -186,6 +193,8 @@ def call_operator(f: Any, args: Any, kwargs: Any) -> Any:
         return _stack_ragged(args[0])
     for a in (*args, *kwargs.values()):
         look(capture, a)
+    if kwargs.get("requires_grad"):
+        raise Refused(name, "a graph makes no leaves of a tape", _LEAVE_OUT)
     every = [*args, *kwargs.values(), owner]
     other = next((a for a in every if isinstance(a, _core.Tensor)), None)
     args = [_argument(a, other, name) for a in args]
@@ -240,8 +249,14 @@ def _call_plain(f: Any, args: Any, kwargs: Any) -> Any:
 
     capture = current()
     what = _name(f)
+    taped = (getattr(f, "__module__", None) or "").startswith(_TAPED)
+    if taped and capture.graded:
+        raise Refused(f"a call of {what}", _NO_TAPE, _LEAVE_OUT)
+    if not isinstance(f, type) and kwargs.get("requires_grad"):
+        raise Refused(f"a call of {what}", "a graph makes no leaves of a tape", _LEAVE_OUT)
     for a in (*args, *kwargs.values()):
         look(capture, a)
+        capture.advancing(a)
         if not is_pure(f) and path_of(capture, a) is not None and hasattr(a, "__dict__"):
             if not callable(a) or hasattr(a, "forward"):
                 raise Refused(
@@ -251,7 +266,16 @@ def _call_plain(f: Any, args: Any, kwargs: Any) -> Any:
         args = [iterate(a) if isinstance(a, _core.Tensor | Items) else a for a in args]
     given = [as_callable(_argument(a, None, what)) for a in args]
     named = {k: as_callable(_argument(a, None, what)) for k, a in kwargs.items()}
-    return new(f(*given, **named))
+    made = f(*given, **named)
+    if taped and capture.graded:
+        raise Refused(f"a call of {what}", _NO_TAPE, _LEAVE_OUT)
+    return new(made)
+
+
+_TAPED = ("thixo.autograd.backward", "thixo.autograd.functional", "thixo.autograd.check")
+_NO_TAPE = (
+    "gradients are taken through branches or loops of tensors, of which the tape knows nothing"
+)
 
 
 def new(x: Any) -> Any:

@@ -89,6 +89,8 @@ def trace_branch(
     left = Left(frame)
     capture.journal.begin()
     capture.depth += 1
+    began, capture.began = capture.began, capture.clock
+    mode = _core.is_grad_enabled()
     ended = False
     try:
         if capture.depth > DEPTH:
@@ -114,6 +116,12 @@ def trace_branch(
                     ) from error  # fmt: skip
                 fail(error)
                 left.never = True
+            if _core.is_grad_enabled() is not mode:
+                raise Refused(
+                    "set_grad_enabled",
+                    "it is set under a tensor's condition",
+                    "use a with around it",
+                )
             seen: dict[int, Any] = {}
             values = () if get is None else get()
             left.variables = [freeze(v, capture, seen) for v in values]
@@ -126,6 +134,8 @@ def trace_branch(
             ended = True
     finally:
         capture.depth -= 1
+        capture.began = began
+        _core.set_grad_enabled(mode)
         capture.journal.take_back()
         if not ended:
             frame.restore()
@@ -180,15 +190,19 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
         pair = [side.cells[key][1] if key in side.cells else now for side in (a, b)]
         if key not in a.cells or key not in b.cells:
             note_old(capture, cell)
-        if isinstance(cell.read(), set) and pair[0] != pair[1]:
-            pair = [Poison("a set differs", user_line())] * 2
+        if isinstance(cell.read(), set) and not (a.never or b.never):
+            poison = Poison("what is in a set differs between paths", user_line())
+            same = isinstance(pair[0], set) and isinstance(pair[1], set) and pair[0] == pair[1]
+            pair = [pair[0] if same else poison] * 2
         cells.append((cell, merger.merge(*sides(*pair), str(cell))))
     tensors = []
     copies = list(kept)
     for key, (tensor, _) in {**a.tensors, **b.tensors}.items():
         pair = [side.tensors[key][1] if key in side.tensors else tensor for side in (a, b)]
         tensors.append((tensor, merger.merge(*sides(*pair), "a tensor that is written")))
-    graded = any(t.requires_grad for side in results for t in side)
+    graded = [x.requires_grad or y.requires_grad for x, y in zip(*results, strict=True)]
+    if any(x.requires_grad != y.requires_grad for x, y in zip(*results, strict=True)):
+        capture.some_graded = True
     values = _cond_node(outer, pred, (a.frame, b.frame), results, graded)
     made = [m(values) for m in variables]
     if put is not None:
@@ -225,7 +239,7 @@ def _shown(name: str) -> str:
 
 
 def _cond_node(
-    outer: Trace, pred: Any, frames: tuple[Inner, Inner], results: Any, graded: bool
+    outer: Trace, pred: Any, frames: tuple[Inner, Inner], results: Any, graded: Sequence[bool]
 ) -> list[Any]:
     for frame, tensors in zip(frames, results, strict=True):
         with frame:
@@ -238,12 +252,20 @@ def _cond_node(
 
 
 def append(
-    outer: Trace, op: Any, args: Sequence[Any], captured: Sequence[Any], graded: bool, **named: Any
+    outer: Trace,
+    op: Any,
+    args: Sequence[Any],
+    captured: Sequence[Any],
+    graded: Sequence[bool],
+    **named: Any,
 ) -> list[Any]:
-    """Append a node of control flow; its results as tensors."""
-    enabled = _core.is_grad_enabled()
+    """Append a node of control flow; its results as tensors, with gradients where `graded` says so."""
+    current().graded |= any(graded)
+    # Under no_grad a choice of tensors is these tensors, gradients and all; what is computed has none: bodies say so.
+    enabled = _core.is_grad_enabled() or any(graded)
     if enabled:
         captured = [outer._with_gradient_cut(v) for v in captured]
+        args = [_cut(outer, a) for a in args]
     try:
         outer.graph.call(op, *args, list(captured), source=outer.source or user_line(), **named)
     except ThixoError as error:
@@ -251,14 +273,19 @@ def append(
     node = outer.graph.nodes[-1]
     outer.own(node.outputs)
     made = []
-    for value in node.outputs:
+    for value, wanted in zip(node.outputs, graded, strict=True):
         floating = value.type.dtype.is_floating_point or value.type.dtype.is_complex
         if not enabled and floating:
             outer._ungraded.add(value)
         tensor = make_symbolic(value)
-        made.append(tensor.requires_grad_(True) if graded and enabled and floating else tensor)
+        made.append(tensor.requires_grad_(True) if wanted and floating else tensor)
         current().merged[id(tensor)] = weakref.ref(tensor)
     return made
+
+
+def _cut(outer: Trace, a: Any) -> Any:
+    """Values that a loop begins with: those made under no_grad have no gradients."""
+    return [outer._with_gradient_cut(v) for v in a] if isinstance(a, list) else a
 
 
 def settled(test: Any) -> Any:

@@ -365,7 +365,9 @@ class Loop:
             for t in made:
                 self.frame.output(t)
             self.frame.finish_body()
-        self.graded = any(t.requires_grad for t in (*made, *given))
+        self.graded = [x.requires_grad or y.requires_grad for x, y in zip(given, made, strict=True)]
+        if any(x.requires_grad != y.requires_grad for x, y in zip(given, made, strict=True)):
+            self.capture.some_graded = True
 
     def finish(self, values: list[Any]) -> None:
         """Let the program go on with what the loop left."""

@@ -140,7 +140,7 @@ def say(args: Sequence[Any], sep: str = " ", end: str = "\n") -> None:
         if isinstance(a, Text):
             parts += a.parts
         elif is_open(a):
-            parts += pieces(a, "")
+            parts += pieces(a, "s")
         else:
             parts.append(str(a))
     made, values = template(parts)

@@ -1,8 +1,10 @@
 """The state of one capture, and the traces of its branches and loop bodies."""
 
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import GeneratorType
 from typing import Any
 
 from thixo import _core
@@ -40,6 +42,11 @@ class Capture:
         ] = {}  # rows of tensors that were written: Python would show the write
         self.clock = 0
         self.depth = 0
+        self.iterators: dict[int, tuple[Any, int]] = {}  # made inside, and when
+        self.began = 0  # when the innermost branch began
+        self.asked = False  # whether requires_grad_() was called
+        self.graded = False  # whether a result of a branch or a loop has gradients
+        self.some_graded = False  # whether a tensor requires gradients on some paths only
         self.trying = 0
         self.kept: list[Any] = []  # what must live as long as its id is used
 
@@ -49,10 +56,40 @@ class Capture:
         self.created[id(x)] = (x, self.clock)
         return x
 
+    def made_iterator(self, x: Any) -> Any:
+        """Note an iterator that captured code made; a generator ends when nobody else knows it any more."""
+        key = id(x)
+        if key not in self.iterators:
+            self.clock += 1
+            kept: Any = x
+            if isinstance(x, GeneratorType):
+                kept = weakref.ref(x, lambda _: self.iterators.pop(key, None))
+            self.iterators[key] = (kept, self.clock)
+        return x
+
     def made_since(self, x: Any, clock: int) -> bool:
         """Whether an object was made after some moment."""
         found = self.created.get(id(x))
         return found is not None and found[0] is x and found[1] > clock
+
+    def advancing(self, x: Any) -> None:
+        """Refuse to take from an iterator that others go on with."""
+        if not hasattr(type(x), "__next__") or isinstance(x, CONTAINERS):
+            return
+        found = self.sources.get(id(x))
+        if found is not None and found[0] is x:
+            raise Refused(
+                "an iterator from outside",
+                "where it stands is not part of a graph",
+                "make it inside",
+            )
+        when = self.iterators.get(id(x), (None, -1))
+        if self.depth and (when[0] is None or when[1] <= self.began):
+            raise Refused(
+                "an iterator",
+                "it goes on under a tensor's condition",
+                "make it there, or use a list",
+            )
 
     def content(self, x: Any) -> Content:
         """The cell of a container's content, about to change."""

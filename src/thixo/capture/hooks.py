@@ -1,6 +1,8 @@
 """What rewritten code calls: one object for each function, which knows its globals and cells."""
 
+import inspect
 import types
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +13,7 @@ from thixo.capture.builtin import iterate
 from thixo.capture.callees import call, call_function, function_path
 from thixo.capture.frames import current
 from thixo.capture.items import row
-from thixo.capture.journal import Attribute, Global, Variable
+from thixo.capture.journal import CONTAINERS, Attribute, Global, Variable
 from thixo.capture.numbers import as_tensor, weak
 from thixo.capture.paths import Path, look, path_of, read
 from thixo.capture.refusal import Refused
@@ -124,6 +126,10 @@ class Hooks:
         return current().made(x)
 
     @staticmethod
+    def iterator(x: Any) -> Any:
+        return current().made_iterator(x)
+
+    @staticmethod
     def mapping(x: Any) -> Any:
         look(current(), x)
         return x
@@ -151,11 +157,9 @@ class Hooks:
             return _State(x)
         if name == "__dict__":
             raise Refused(".__dict__", "it shows all of an object", "name what you need")
-        member = None if isinstance(x, type | types.ModuleType) else getattr(type(x), name, None)
+        member = _member(x, name)
         if isinstance(member, property) and isinstance(member.fget, types.FunctionType):
             return call_function(member.fget, (x,), {})
-        if type(member).__name__ == "cached_property":
-            raise Refused(f".{name}", "a cached property keeps its result", "use a property")
         fallback = (
             None
             if isinstance(x, type | types.ModuleType)
@@ -196,6 +200,11 @@ class Hooks:
                 and not hasattr(member, "__set__")
             ):
                 read(capture, Path(kind, kind.__name__).step("attr", name), value)
+        if isinstance(value, control.Maybe):
+            found = possible(x, name)
+            text = f"'{type(x).__name__}' object has no attribute '{name}'"
+            effects.check(value.flag.tensor, "AttributeError", text)
+            return value.value if found is None else found.value
         return control.usable(value, f"attribute {name}")
 
     @staticmethod
@@ -216,7 +225,7 @@ class Hooks:
         reason = capture.frozen.get(id(x))
         if reason is not None:
             raise Refused(f".{name} = ...", reason[1], "set it before the condition")
-        member = None if isinstance(x, type) else getattr(type(x), name, None)
+        member = _member(x, name)
         if isinstance(member, property):
             if member.fset is None:
                 raise AttributeError(
@@ -233,6 +242,8 @@ class Hooks:
 
     @staticmethod
     def del_attr(x: Any, name: str) -> None:
+        if isinstance(_member(x, name), property) or isinstance(x, type | types.ModuleType):
+            raise Refused(f"del .{name}", "it is no attribute of one object", "delete it outside")
         Hooks.attr(x, name)
         _write(current(), x, Attribute(x, name), UNSET)
 
@@ -274,6 +285,8 @@ class Hooks:
             return call_function(method, (x, key), {})
         if isinstance(x, list) and isinstance(key, slice):
             return current().made(x[key])
+        if isinstance(x, defaultdict) and key not in x and x.default_factory is not None:
+            Hooks.set_item(x, key, call(x.default_factory))
         return control.usable(x[key], "an element")
 
     @staticmethod
@@ -288,6 +301,8 @@ class Hooks:
                     if value.kind != "none"
                     else operators.as_plain_tensor(value, "[...] =")
                 )
+            elif isinstance(value, Symbolic) or _holds_symbols(value):
+                raise Refused("[...] =", f"the value is {value!r}", "write a tensor")
             x[key.tensor if isinstance(key, Number) else _index(key)] = value
             return
         method = operators._user_method(x, "__setitem__")
@@ -302,8 +317,9 @@ class Hooks:
             return
         if isinstance(key, Symbolic | _core.Tensor):
             raise Refused("[...] =", "a key is known only when the program runs", "use a tensor")
-        look(capture, x)
-        capture.changing(x)
+        if _is_changeable(x, "[...] ="):
+            look(capture, x)
+            capture.changing(x)
         x[key] = value
 
     @staticmethod
@@ -318,8 +334,9 @@ class Hooks:
         if method is not None:
             call_function(method, (x, key), {})
             return
-        look(current(), x)
-        current().changing(x)
+        if _is_changeable(x, "del"):
+            look(current(), x)
+            current().changing(x)
         del x[key]
 
     @staticmethod
@@ -334,7 +351,7 @@ class Hooks:
                 )
                 raise ValueError(many)
             return [x[i] for i in range(count)]
-        items = list(iterate(x))
+        items = [control.usable(e, "a part of what is unpacked") for e in iterate(x)]
         if star is not None:
             after = count - star - 1
             if len(items) < count - 1:
@@ -407,7 +424,7 @@ class Hooks:
         values: list[Any] = []
         if message is not None:
             made = message()
-            parts = made.parts if isinstance(made, effects.Text) else effects.pieces(made, "")
+            parts = made.parts if isinstance(made, effects.Text) else effects.pieces(made, "s")
             text, values = effects.template(parts)
         trace = control.current_trace()
         assert trace is not None
@@ -450,10 +467,8 @@ class Hooks:
             raise Refused(
                 "with", f"{type(x).__name__} is not known to captured code", "use it outside"
             )
-        if isinstance(x, _UserContext):
-            return x
         if type(x).__name__ == "_GeneratorContextManager":
-            return x
+            return _Guarded(x)
         if module == "contextlib" and type(x).__name__ in ("nullcontext", "suppress", "ExitStack"):
             if type(x).__name__ == "nullcontext":
                 return x
@@ -461,7 +476,7 @@ class Hooks:
                 return _Suppressed(x)
             raise Refused("with", f"contextlib.{type(x).__name__}", "use try")
         if isinstance(enter, types.FunctionType):
-            return _UserContext(x)
+            return _Guarded(_UserContext(x))
         raise Refused("with", f"{type(x).__name__} is not known to captured code", "use it outside")
 
 
@@ -470,6 +485,12 @@ class _State:
 
     def __init__(self, owner: Any) -> None:
         self.owner = owner
+
+    def _refuse(self, *args: Any) -> Any:
+        raise Refused(".__dict__", "it shows all of an object", "name what you need")
+
+    __getattr__ = __getitem__ = __setitem__ = __delitem__ = _refuse
+    __iter__ = __len__ = __contains__ = __eq__ = __or__ = _refuse
 
     def update(self, *given: Any, **named: Any) -> None:
         for part in (*given, named):
@@ -498,6 +519,22 @@ class _Suppressed:
         return self.owner.__exit__(*error)
 
 
+class _Guarded:
+    """A context of the user's: it may see and swallow what is raised inside, so nothing is raised there by a tensor."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def __enter__(self) -> Any:
+        found = self.owner.__enter__()
+        current().trying += 1
+        return found
+
+    def __exit__(self, *error: Any) -> Any:
+        current().trying -= 1
+        return self.owner.__exit__(*error)
+
+
 class _UserContext:
     """A context of the user's, with its methods converted."""
 
@@ -511,6 +548,39 @@ class _UserContext:
         if isinstance(error[1], Refused):
             return False
         return call_function(type(self.owner).__exit__, (self.owner, *error), {})
+
+
+def _member(x: Any, name: str) -> Any:
+    """What the class of an object says of an attribute; code of the user's that is no property is refused."""
+    if isinstance(x, type | types.ModuleType):
+        return None
+    member = inspect.getattr_static(type(x), name, None)
+    kind = type(member)
+    if kind.__name__ == "cached_property":
+        raise Refused(f".{name}", "a cached property keeps its result", "use a property")
+    for method in ("__get__", "__set__"):
+        if isinstance(getattr(kind, method, None), types.FunctionType):
+            if not (kind.__module__ or "").startswith(("thixo.", "enum")):
+                raise Refused(
+                    f".{name}", f"a descriptor of class {kind.__name__} runs code", "use a property"
+                )
+    return member
+
+
+def possible(x: Any, name: Any) -> Any:
+    """An attribute that an object has on some paths only: a Maybe; else None."""
+    if isinstance(x, Symbolic | _core.Tensor | type | types.ModuleType) or not isinstance(
+        name, str
+    ):
+        return None
+    found = Attribute(x, name).read()
+    if not isinstance(found, control.Maybe):
+        return None
+    if not isinstance(_member(x, name), types.MemberDescriptorType | None):
+        raise Refused(
+            f".{name}", "on some paths it is the object's, on others its class's", "set it always"
+        )
+    return found
 
 
 def _changed(capture: Any, key: Any) -> bool:
@@ -553,6 +623,8 @@ def _tensor_attribute(x: Any, name: str) -> Any:
         raise Refused(
             f".{name}", "a graph has no tape", "use tx.autograd.grad outside of what is captured"
         )
+    if name == "requires_grad" and current().some_graded:
+        raise Refused(".requires_grad", "the data may decide it", "ask outside")
     return getattr(x, name)
 
 
@@ -570,6 +642,19 @@ def _index(key: Any) -> Any:
     if isinstance(key, list) and any(isinstance(k, Symbolic | _core.Tensor) for k in key):
         return tx.stack([as_tensor(k) if not isinstance(k, _core.Tensor) else k for k in key])
     return key
+
+
+def _holds_symbols(x: Any) -> bool:
+    return isinstance(x, Symbolic) or (isinstance(x, list | tuple) and any(map(_holds_symbols, x)))
+
+
+def _is_changeable(x: Any, what: str) -> bool:
+    """Whether it is a container that is known here; Python itself has an error for what cannot be changed."""
+    if isinstance(x, CONTAINERS):
+        return True
+    if isinstance(x, str | bytes | tuple | range | frozenset | int | float | None):
+        return False
+    raise Refused(what, f"a {type(x).__name__} is changed", "use a list, a dict or a tensor")
 
 
 def _at(x: Any, key: Any) -> Any:

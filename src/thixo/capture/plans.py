@@ -11,6 +11,7 @@ from thixo.capture.merge import Frozen, attributes, freeze, rebuilt
 from thixo.capture.paths import PLAIN, Path, path_of
 from thixo.capture.refusal import Refused
 from thixo.capture.values import TYPES, UNSET, Choice, Maybe, Mixed, Number, Poison, Symbolic
+from thixo.errors import CaptureError
 from thixo.graph.trace import Trace
 from thixo.symbolic import Dim
 
@@ -79,6 +80,8 @@ class Plan:
         if path is not None and path[0] is x:
             return lambda call: path[1].fetch(call.arguments)
         place = self._output(x)
+        if self.capture.asked and x.requires_grad:
+            return lambda call: _need_gradient(call.outputs[place])
         return lambda call: call.outputs[place]
 
     def _mixed(self, x: Mixed) -> Maker:
@@ -162,6 +165,16 @@ class Plan:
                 what, f"a {type(x).__name__} cannot outlive the call", "return tensors and numbers"
             )
         return lambda call: x
+
+
+def _need_gradient(tensor: Any) -> Any:
+    """Python's result would have gradients, by a requires_grad_() inside; a graph's has those of its inputs only."""
+    if _core.is_grad_enabled() and not tensor.requires_grad:
+        raise CaptureError(
+            "script: a result is made of a tensor that requires_grad_() was called of inside: a graph has no tape; "
+            "call it outside, or return x.detach()"
+        )
+    return tensor
 
 
 def _number(size: Dim, replaced: dict[str, Any], sizes: dict[str, int]) -> int:

@@ -2,6 +2,7 @@
 
 import functools
 import threading
+import warnings
 from collections import OrderedDict
 from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
@@ -12,8 +13,9 @@ from thixo.capture.captured import Captured, capture_call
 from thixo.capture.convert import convert_code
 from thixo.capture.refusal import Refused
 from thixo.dtype import DType
-from thixo.errors import ArgumentError
+from thixo.errors import ArgumentError, CaptureError
 from thixo.graph.ir import Graph
+from thixo.graph.trace import current_trace
 from thixo.pytree import tree_flatten
 
 LIMIT = 64  # graphs that one function keeps
@@ -67,7 +69,28 @@ class ScriptedFunction:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph for arguments of this kind; the first call of a kind captures it."""
-        return self.captured(*args, **kwargs)(args, kwargs)
+        try:
+            captured = self.captured(*args, **kwargs)
+        except CaptureError:
+            raise
+        except Exception as error:
+            if current_trace() is not None:
+                raise
+            raised = error
+        else:
+            return captured(args, kwargs)
+        return self._as_python(args, kwargs, raised)
+
+    def _as_python(self, args: Any, kwargs: Any, raised: Exception) -> Any:
+        """The function itself, which raised while it was captured: what it does before that is done."""
+        result = self._function(*args, **kwargs)
+        name = type(raised).__name__
+        warnings.warn(
+            f"script: {self.__name__} ran as Python: while it was captured it raised {name}: {raised}",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return result
 
     def captured(self, *args: Any, **kwargs: Any) -> Captured:
         """The captured form that serves these arguments."""

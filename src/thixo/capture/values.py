@@ -58,6 +58,18 @@ class Symbolic:
         return self._refuse("text")
 
 
+def _refuses(what: str) -> Any:
+    def method(self: Symbolic, *others: Any) -> Any:
+        return self._refuse(what)
+
+    return method
+
+
+for _name in "lt le gt ge eq ne add radd sub rsub mul rmul truediv rtruediv floordiv mod pow neg matmul and or".split():
+    setattr(Symbolic, f"__{_name}__", _refuses(f"operator {_name} in code that is not converted"))
+for _name in "iter len getitem setitem delitem contains call enter exit".split():
+    setattr(Symbolic, f"__{_name}__", _refuses(f"{_name} in code that is not converted"))
+
 _REMEDY = "keep it a tensor, or leave this part out of what is captured"
 
 
@@ -69,12 +81,15 @@ class Maybe:
         self.flag = flag
 
 
-class Poison:
+class Poison(Symbolic):
     """What two paths left here does not go together."""
 
     def __init__(self, reason: str, line: str | None = None) -> None:
         self.reason = reason
         self.line = line
+
+    def __repr__(self) -> str:
+        return f"not one kind of value: {self.reason}"
 
     def refuse(self, name: str) -> Any:
         raise Refused(name, self.reason, "give it one kind of value on all paths", self.line)

@@ -78,7 +78,8 @@ class InnerFunctions(Expressions):
         return self._comprehension(node, ast.Dict([], []), ast.Assign([place], node.value))
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
-        return self._comprehension(node, None, ast.Expr(ast.Yield(node.elt)))
+        made = self._comprehension(node, None, ast.Expr(ast.Yield(node.elt)))
+        return hook("iterator", made)
 
     def _comprehension(self, node: Any, empty: ast.expr | None, last: ast.stmt) -> Any:
         first = self.visit(node.generators[0].iter)

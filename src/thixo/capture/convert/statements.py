@@ -15,6 +15,7 @@ from thixo.capture.convert.names import (
     name,
     no_parameters,
     parameters,
+    store,
 )
 from thixo.capture.convert.scopes import Scope, Scopes
 from thixo.capture.refusal import Refused
@@ -139,9 +140,13 @@ class Statements(Assignments):
             handler.type = None if handler.type is None else self.visit(handler.type)
             handler.body = self.block(handler.body)
             if handler.name:
-                owner = self.scopes.owner(handler.name)
-                assert isinstance(owner, Scope)
-                owner.tracked.discard(handler.name)
+                # Python forgets the name behind the handler, so others could not ask for it.
+                caught, target = self.fresh("caught"), store(handler.name)
+                begin = self.put(target, name(caught))
+                end = self.put(target, hook("unset"))
+                handler.body = [*begin, *handler.body, *end]
+                _locate_all(begin + end, handler)
+                handler.name = caught
         node.orelse = self.block(node.orelse) if node.orelse else []
         node.finalbody = self.block(node.finalbody) if node.finalbody else []
         return node
