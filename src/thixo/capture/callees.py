@@ -244,7 +244,8 @@ def _element(a: Any, what: str) -> Any:
 
 def _call_plain(f: Any, args: Any, kwargs: Any) -> Any:
     """A function that is called as it is: pure, or a part of Thixo that records."""
-    from thixo.capture.builtin import as_callable, iterate
+    from thixo.capture.builtin import as_callable
+    from thixo.capture.builtin_sequences import iterate
     from thixo.capture.items import Items
 
     capture = current()
@@ -353,7 +354,7 @@ def _call_on_container(f: Any, owner: Any, name: str, args: Any, kwargs: Any) ->
 
 
 def _mutate(capture: Capture, f: Any, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
-    from thixo.capture.builtin import REPLACED, iterate
+    from thixo.capture.builtin_sequences import iterate
 
     if name not in _BLIND:
         look(capture, owner)

@@ -1,0 +1,218 @@
+"""Attributes at run time: reads are noted, writes go into the journal, properties are converted."""
+
+import inspect
+import types
+from typing import Any
+
+from thixo import _core
+from thixo.capture import control, effects, operators
+from thixo.capture.callees import call_function
+from thixo.capture.frames import current
+from thixo.capture.journal import Attribute
+from thixo.capture.paths import Path, look, path_of, read
+from thixo.capture.refusal import Refused
+from thixo.capture.values import UNSET, Choice, Mixed, Symbolic
+
+_QUIET = ("thixo", "math", "builtins", "operator", "itertools", "functools", "collections", "copy")
+
+
+def attr(x: Any, name: Any) -> Any:
+    """`x.name`"""
+    if isinstance(name, Choice):
+        return operators.spread(name, lambda n: attr(x, n))
+    if isinstance(x, Choice):
+        return operators.spread(x, lambda v: attr(v, name))
+    if isinstance(x, Mixed):
+        return attr(operators.as_plain_tensor(x, f".{name}"), name)
+    if isinstance(x, Symbolic):
+        raise Refused(f".{name}", f"of {x!r}", "use a tensor")
+    if isinstance(x, _core.Tensor):
+        return _tensor_attribute(x, name)
+    capture = current()
+    if name == "__dict__" and id(x) in capture.created:
+        return _State(x)
+    if name == "__dict__":
+        raise Refused(".__dict__", "it shows all of an object", "name what you need")
+    member = _member(x, name)
+    if isinstance(member, property) and isinstance(member.fget, types.FunctionType):
+        return call_function(member.fget, (x,), {})
+    fallback = (
+        None if isinstance(x, type | types.ModuleType) else getattr(type(x), "__getattr__", None)
+    )
+    if isinstance(fallback, types.FunctionType) and not (fallback.__module__ or "").startswith(
+        "thixo."
+    ):
+        try:
+            object.__getattribute__(x, name)
+        except AttributeError:
+            return call_function(fallback, (x, name), {})
+    value = getattr(x, name)
+    path = path_of(capture, x)
+    if (
+        path is not None
+        and not changed(capture, (id(x), name))
+        and not isinstance(value, types.MethodType)
+    ):
+        quiet = isinstance(x, types.ModuleType) and x.__name__.split(".")[0] in _QUIET
+        if not quiet:
+            read(capture, path.step("attr", name), value)
+    elif isinstance(x, type) and not isinstance(value, types.MethodType | types.FunctionType):
+        if (x.__module__ or "").split(".")[0] not in _QUIET and not changed(capture, (id(x), name)):
+            read(capture, Path(x, x.__name__).step("attr", name), value)
+    elif (
+        path is None
+        and not isinstance(x, type | types.ModuleType)
+        and name not in getattr(x, "__dict__", {})
+    ):
+        kind = type(x)
+        if (
+            name in dir(kind)
+            and not callable(value)
+            and (kind.__module__ or "").split(".")[0] not in _QUIET
+            and not hasattr(member, "__set__")
+        ):
+            read(capture, Path(kind, kind.__name__).step("attr", name), value)
+    if isinstance(value, control.Maybe):
+        found = possible(x, name)
+        text = f"'{type(x).__name__}' object has no attribute '{name}'"
+        effects.check(value.flag.tensor, "AttributeError", text)
+        return value.value if found is None else found.value
+    return control.usable(value, f"attribute {name}")
+
+
+def set_attr(x: Any, name: Any, value: Any) -> None:
+    """`x.name = value`"""
+    if isinstance(name, Choice):
+        operators.spread(name, lambda n: set_attr(x, n, value))
+        return
+    if isinstance(x, Choice):
+        operators.spread(x, lambda v: set_attr(v, name, value))
+        return
+    if isinstance(x, _core.Tensor | Symbolic):
+        raise Refused(f".{name} = ...", "an attribute of a tensor is set", "return it instead")
+    if isinstance(x, type | types.ModuleType):
+        raise Refused(
+            f".{name} = ...", "an attribute of a class or a module is set", "set it outside"
+        )
+    capture = current()
+    reason = capture.frozen.get(id(x))
+    if reason is not None:
+        raise Refused(f".{name} = ...", reason[1], "set it before the condition")
+    member = _member(x, name)
+    if isinstance(member, property):
+        if member.fset is None:
+            raise AttributeError(f"property '{name}' of '{type(x).__name__}' object has no setter")
+        call_function(member.fset, (x, value), {})  # type: ignore[arg-type]
+        return
+    _need_plain_setattr(x, name, value)
+    _write(capture, x, Attribute(x, name), value)
+
+
+def change_attr(x: Any, name: str, op: str, later: Any) -> None:
+    """`x.name += ...`; `later` computes the other side."""
+    set_attr(x, name, operators.inplace(op, attr(x, name), later()))
+
+
+def del_attr(x: Any, name: str) -> None:
+    """`del x.name`"""
+    if isinstance(_member(x, name), property) or isinstance(x, type | types.ModuleType):
+        raise Refused(f"del .{name}", "it is no attribute of one object", "delete it outside")
+    attr(x, name)
+    _write(current(), x, Attribute(x, name), UNSET)
+
+
+def possible(x: Any, name: Any) -> Any:
+    """An attribute that an object has on some paths only: a Maybe; else None."""
+    if isinstance(x, Symbolic | _core.Tensor | type | types.ModuleType) or not isinstance(
+        name, str
+    ):
+        return None
+    found = Attribute(x, name).read()
+    if not isinstance(found, control.Maybe):
+        return None
+    if not isinstance(_member(x, name), types.MemberDescriptorType | None):
+        raise Refused(
+            f".{name}", "on some paths it is the object's, on others its class's", "set it always"
+        )
+    return found
+
+
+class _State:
+    """The `__dict__` of an object that captured code made."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def _refuse(self, *args: Any) -> Any:
+        raise Refused(".__dict__", "it shows all of an object", "name what you need")
+
+    __getattr__ = __getitem__ = __setitem__ = __delitem__ = _refuse
+    __iter__ = __len__ = __contains__ = __eq__ = __or__ = _refuse
+
+    def update(self, *given: Any, **named: Any) -> None:
+        for part in (*given, named):
+            look(current(), part)
+            for name, value in dict(part).items():
+                set_attr(self.owner, name, value)
+
+
+def _member(x: Any, name: str) -> Any:
+    """What the class of an object says of an attribute; code of the user's that is no property is refused."""
+    if isinstance(x, type | types.ModuleType):
+        return None
+    member = inspect.getattr_static(type(x), name, None)
+    kind = type(member)
+    if kind.__name__ == "cached_property":
+        raise Refused(f".{name}", "a cached property keeps its result", "use a property")
+    for method in ("__get__", "__set__"):
+        if isinstance(getattr(kind, method, None), types.FunctionType):
+            if not (kind.__module__ or "").startswith(("thixo.", "enum")):
+                raise Refused(
+                    f".{name}", f"a descriptor of class {kind.__name__} runs code", "use a property"
+                )
+    return member
+
+
+def _write(capture: Any, x: Any, cell: Any, value: Any) -> None:
+    path = path_of(capture, x)
+    if path is not None:
+        capture.outside[cell.key] = path
+    elif id(x) not in capture.created:
+        if isinstance(x, type):
+            capture.outside[cell.key] = Path(x, x.__name__)
+    capture.kept.append(x)
+    capture.journal.write(cell, value)
+
+
+def _need_plain_setattr(x: Any, name: str, value: Any) -> None:
+    found: Any = type(x).__setattr__
+    if found is object.__setattr__ or isinstance(x, type):
+        return
+    if (hasattr(x, "forward") and (type(x).__module__ or "").startswith("thixo.")) or hasattr(
+        x, "_parameters"
+    ):
+        if (
+            name in x.__dict__.get("_parameters", ())
+            or type(value).__name__ in ("Parameter", "Buffer")
+            or hasattr(value, "forward")
+        ):
+            raise Refused(f".{name} = ...", "a parameter or a module is replaced", "do it outside")
+        return
+    found(x, name, value)  # of a frozen dataclass: it raises
+    raise Refused(
+        f".{name} = ...", f"{type(x).__name__} has a __setattr__ of its own", "set it outside"
+    )
+
+
+def _tensor_attribute(x: Any, name: str) -> Any:
+    if name in ("grad", "grad_fn", "data", "_version", "is_leaf"):
+        raise Refused(
+            f".{name}", "a graph has no tape", "use tx.autograd.grad outside of what is captured"
+        )
+    if name == "requires_grad" and current().some_graded:
+        raise Refused(".requires_grad", "the data may decide it", "ask outside")
+    return getattr(x, name)
+
+
+def changed(capture: Any, key: Any) -> bool:
+    return any(key in level for level in capture.journal.levels)

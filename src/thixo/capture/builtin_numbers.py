@@ -1,0 +1,196 @@
+"""Built-in functions that make numbers and tensors: int, float, abs, round, math, item, tensor."""
+
+import math
+from typing import Any
+
+from thixo import _core
+from thixo.capture import operators
+from thixo.capture.frames import current
+from thixo.capture.numbers import as_tensor, number
+from thixo.capture.paths import look
+from thixo.capture.refusal import Refused
+from thixo.capture.values import Choice, Mixed, Number, Symbolic, kind_of
+from thixo.dtype import float32
+from thixo.ops import public as tx
+from thixo.symbolic import Dim
+from thixo.tensor import tensor
+
+
+def converter(kind: str) -> Any:
+    plain = {"int": int, "float": float, "bool": bool}[kind]
+
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or kwargs:
+            return plain(*args, **kwargs)
+        x = args[0]
+        if isinstance(x, Choice):
+            return operators.spread(x, convert)
+        if kind == "bool":
+            return operators.truth(x)
+        if isinstance(x, Mixed):
+            x = operators.as_plain_tensor(x, kind) if x.kind == "none" else x.tensor
+        if isinstance(x, _core.Tensor):
+            return item(x, kind)
+        if isinstance(x, Number):
+            tensor = tx.trunc(x.tensor) if kind == "int" and x.kind == "float" else x.tensor
+            return number(tensor, kind)
+        if isinstance(x, Dim):
+            return x if kind == "int" else Number(kind, as_tensor(x, kind))
+        return plain(x)
+
+    return convert
+
+
+def item(x: Any, kind: str | None = None) -> Any:
+    """`x.item()`, or int(x) and the like."""
+    if any(not isinstance(s, int) or s != 1 for s in x.shape):
+        raise Refused(
+            "item()",
+            f"a tensor of shape {list(x.shape)} has more than one element",
+            "reduce it before",
+        )
+    own = {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(x.dtype.kind)
+    if own is None:
+        raise Refused("item()", f"of {x.dtype}", "use real numbers")
+    if kind == "int" and own == "float":
+        x = tx.trunc(x)
+    return number(x, kind or own)
+
+
+def tolist(x: Any) -> Any:
+    if x.ndim == 0:
+        return item(x)
+    if not all(isinstance(s, int) for s in x.shape):
+        raise Refused("tolist()", "its length is not known here", "use operators of whole tensors")
+    own = {"b": "bool", "i": "int", "u": "int", "f": "float"}[x.dtype.kind]
+    flat = tx.detach(x)
+
+    def level(part: Any) -> Any:
+        if part.ndim == 0:
+            return number(part, own)
+        return current().made([level(part[i]) for i in range(part.shape[0])])
+
+    return level(flat)
+
+
+def abs_(x: Any) -> Any:
+    if isinstance(x, Number):
+        kind = "int" if x.kind == "bool" else x.kind
+        return Number(kind, tx.abs(as_tensor(x, kind)))
+    if isinstance(x, Mixed) and x.kind != "none":
+        return Mixed(x.kind, tx.abs(x.tensor), x.flag)
+    if isinstance(x, Choice):
+        return operators.spread(x, abs_)
+    return abs(x)
+
+
+def round_(x: Any, digits: Any = None) -> Any:
+    if not isinstance(x, Number):
+        return round(x) if digits is None else round(x, digits)
+    if x.kind != "float":
+        return x if digits is None or digits >= 0 else _refuse_round()
+    if digits is None:
+        return Number("int", tx.to(tx.round(x.tensor), tx_int64()))
+    return _refuse_round()
+
+
+def _refuse_round() -> Any:
+    raise Refused("round", "decimal digits of a number that the data decide", "round a tensor")
+
+
+def tx_int64() -> Any:
+    from thixo.dtype import int64
+
+    return int64
+
+
+def divmod_(a: Any, b: Any) -> Any:
+    if isinstance(a, Symbolic) or isinstance(b, Symbolic):
+        return operators.binary("floordiv", a, b), operators.binary("mod", a, b)
+    return divmod(a, b)
+
+
+def math_function(name: str) -> Any:
+    plain = getattr(math, name)
+    domains = {"sqrt": lambda t: t >= 0, "log": lambda t: t > 0, "log2": lambda t: t > 0, "log10": lambda t: t > 0, "log1p": lambda t: t > -1,
+               "acos": lambda t: tx.abs(t) <= 1, "asin": lambda t: tx.abs(t) <= 1}  # fmt: skip
+
+    def apply(*args: Any) -> Any:
+        if not any(isinstance(a, Symbolic | _core.Tensor) for a in args):
+            return plain(*(int(a) if isinstance(a, Dim) else a for a in args))
+        if len(args) != 1 or isinstance(args[0], Mixed | Choice):
+            raise Refused(f"math.{name}", "of values that the data decide", f"use tx.{name}")
+        x = args[0]
+        tensor = (
+            item(x, "float")
+            if isinstance(x, _core.Tensor)
+            else Number("float", as_tensor(x, "float"))
+        ).tensor
+        if name in domains:
+            from thixo.capture.effects import check
+
+            check(
+                tx.logical_or(domains[name](tensor), tensor != tensor),
+                "ValueError",
+                "math domain error",
+            )
+        if name in ("floor", "ceil", "trunc"):
+            return Number("int", tx.to(getattr(tx, name)(tensor), tx_int64()))
+        if name in ("isnan", "isinf", "isfinite"):
+            return Number("bool", getattr(tx, name)(tensor))
+        made = getattr(tx, "abs" if name == "fabs" else name)(tensor)
+        if name in ("exp", "cosh", "sinh", "expm1"):
+            from thixo.capture.effects import check
+
+            check(
+                tx.logical_or(tx.isfinite(made), tx.logical_not(tx.isfinite(tensor))),
+                "OverflowError",
+                "math range error",
+            )
+        return Number("float", made)
+
+    return apply
+
+
+def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
+    if not any(isinstance(x, Symbolic | _core.Tensor) for x in (a, b)):
+        return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+    convert = converter("float")
+    left, right = (as_tensor(convert(x), "float") for x in (a, b))
+    largest = tx.maximum(tx.abs(left), tx.abs(right))
+    near = tx.abs(left - right) <= tx.clamp(largest * rel_tol, min=abs_tol)
+    same = tx.logical_or(left == right, tx.logical_and(near, tx.isfinite(largest)))
+    return Number("bool", same)
+
+
+def tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
+    """`tx.tensor`, of lists with numbers in them that the data decide."""
+    look(current(), data)
+    if isinstance(data, _core.Tensor) or not _has_number(data):
+        return tensor(data, *args, **kwargs)
+    dtype = kwargs.get("dtype", args[0] if args else None)
+    made = _stacked(data)
+    if dtype is None and made.dtype.is_floating_point:
+        dtype = float32
+    return made if dtype is None else tx.to(made, dtype)
+
+
+def _has_number(x: Any) -> bool:
+    if isinstance(x, list | tuple):
+        current().readable(x)
+        return any(map(_has_number, x))
+    return isinstance(x, Symbolic)
+
+
+def _stacked(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        kinds = {kind_of(e) for e in x}
+        wide = "float" if "float" in kinds else "int" if "int" in kinds else "bool"
+        if None not in kinds:
+            return tx.stack([as_tensor(e, wide) for e in x])
+        return tx.stack([_stacked(e) for e in x])
+    if isinstance(x, Number):
+        return x.tensor
+    if isinstance(x, _core.Tensor) and not x.ndim:
+        return tx.detach(x)
+    raise Refused("tensor", f"of {x!r}", "use numbers")

@@ -1,0 +1,131 @@
+"""Built-in functions that look at objects: print, str, isinstance, type, getattr, copy."""
+
+import copy
+import dataclasses
+from typing import Any
+
+from thixo import _core
+from thixo.capture import control, operators
+from thixo.capture.effects import Text, is_open, say
+from thixo.capture.frames import current
+from thixo.capture.paths import look
+from thixo.capture.refusal import Refused
+from thixo.capture.values import Choice, Mixed, Number, Symbolic, kind_of
+from thixo.ops import public as tx
+from thixo.symbolic import Dim
+
+
+def print_(
+    *args: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: bool = False
+) -> None:
+    if file is None:
+        say(args, " " if sep is None else sep, "\n" if end is None else end)
+        return
+    from thixo.capture.callees import call
+
+    if any(map(is_open, args)):
+        raise Refused(
+            "print", "values that the data decide go to a file", "print them to the screen"
+        )
+    text = (" " if sep is None else sep).join(map(str, args))
+    for part in (text, "\n" if end is None else end):
+        if part:
+            call(file.write, part)
+
+
+def isinstance_(x: Any, kinds: Any) -> Any:
+    if isinstance(x, Choice):
+        return operators.spread(x, lambda v: isinstance(v, kinds))
+    if isinstance(x, Number):
+        return issubclass({"bool": bool, "int": int, "float": float}[x.kind], kinds)
+    if isinstance(x, Dim):
+        return issubclass(int, kinds)
+    if isinstance(x, Mixed):
+        other = (
+            type(None) if x.kind == "none" else {"bool": bool, "int": int, "float": float}[x.kind]
+        )
+        if isinstance(x.tensor, kinds) == issubclass(other, kinds):
+            return isinstance(x.tensor, kinds)
+        return x.flag if issubclass(other, kinds) else control.not_(x.flag)
+    return isinstance(x, kinds)
+
+
+def type_(x: Any, *rest: Any) -> Any:
+    if rest:
+        raise Refused("type", "a class is made", "define it outside")
+    kind = kind_of(x)
+    if isinstance(x, Mixed | Choice):
+        raise Refused("type", f"of {x!r}", "use one kind of value on all paths")
+    return {"bool": bool, "int": int, "float": float}[kind] if kind else type(x)
+
+
+def getattr_(x: Any, name: str, *default: Any) -> Any:
+    from thixo.capture.attributes import attr, possible
+
+    found = possible(x, name)
+    if found is not None and default:
+        return control.ifexp(found.flag, lambda: found.value, lambda: default[0], None, None, ())
+    try:
+        return attr(x, name)
+    except AttributeError:
+        if default:
+            return default[0]
+        raise
+
+
+def hasattr_(x: Any, name: str) -> Any:
+    from thixo.capture.attributes import possible
+
+    found = possible(x, name)
+    if found is not None:
+        return found.flag
+    try:
+        getattr_(x, name)
+    except AttributeError:
+        return False
+    return True
+
+
+def setattr_(x: Any, name: str, value: Any) -> None:
+    from thixo.capture.attributes import set_attr
+
+    set_attr(x, name, value)
+
+
+def str_(*args: Any) -> Any:
+    if len(args) == 1 and is_open(args[0]):
+        from thixo.capture.effects import shown
+
+        return args[0] if isinstance(args[0], Text) else shown(args[0], ord("s"), "")
+    return str(*args)
+
+
+def copy_(x: Any) -> Any:
+    if isinstance(x, _core.Tensor | Symbolic):
+        return copy.copy(x) if isinstance(x, _core.Tensor) else x
+    if type(x) in (list, dict, set, tuple):
+        look(current(), x)
+        return current().made(copy.copy(x)) if not isinstance(x, tuple) else x
+    raise Refused("copy.copy", f"of a {type(x).__name__}", "make a new one")
+
+
+def deepcopy_(x: Any) -> Any:
+    if isinstance(x, _core.Tensor):
+        return tx.clone(x)
+    if isinstance(x, Symbolic | str | int | float | bool | type(None)):
+        return x
+    look(current(), x)
+    if type(x) in (list, tuple):
+        made = type(x)(deepcopy_(e) for e in x)
+        return made if isinstance(x, tuple) else current().made(made)
+    if type(x) is dict:
+        return current().made({k: deepcopy_(v) for k, v in x.items()})
+    raise Refused("copy.deepcopy", f"of a {type(x).__name__}", "make a new one")
+
+
+def replace(x: Any, **changes: Any) -> Any:
+    from thixo.capture.attributes import attr
+    from thixo.capture.callees import call
+
+    given = {f.name: attr(x, f.name) for f in dataclasses.fields(x) if f.init}
+    return call(type(x), **{**given, **changes})
