@@ -303,3 +303,11 @@ graph main(x: f64[3], w: f64[3], zero: i64[]) {
         Interpreter(made).run(*inputs), Interpreter(graph).run(*inputs), strict=True
     ):
         np.testing.assert_allclose(mine.numpy(), theirs.numpy())
+
+
+def test_sizes_that_a_guard_makes_equal_do_not_speak_for_the_operator():
+    """One node that cannot be fused, for its sizes, leaves others of its operator what they are."""
+    total = tx.zeros(3)
+    optimize(traced(lambda x: total.add(x), tx.ones(3)))
+    inputs = rand(6, 5), rand(5), rand(5)
+    assert len(check(traced(lambda x, w, b: (x * w + b).tanh(), *inputs), *inputs).nodes) == 1

@@ -170,10 +170,14 @@ class Bodies:
             key = (*key, *(str(v.type) for v in values_in(node.args)))
         found = _KINDS.get(key)
         if found is None:
-            found = self._find_kind(node)
-            if len(_KINDS) >= MOST_KINDS:
-                _KINDS.clear()
-            _KINDS[key] = found
+            # What is no part of a kernel may be so for its sizes alone (equal by a guard), and is elsewhere.
+            typed = (*key, *(str(v.type) for v in values_in(node.args)))
+            found = _KINDS.get(typed)
+            if found is None:
+                found = self._find_kind(node)
+                if len(_KINDS) >= MOST_KINDS:
+                    _KINDS.clear()
+                _KINDS[typed if found[0] is None else key] = found
         return found
 
     def _find_kind(self, node: Node) -> tuple[str | None, int]:
