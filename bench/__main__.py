@@ -11,6 +11,7 @@ SUITES = {
     "first_use": "the first step in a fresh process, with an empty and a warm cache",
     "peers": "the cases of the peers' suite, alternating with Thixo's side of them",
     "static": "declared graphs beside the best peer of each case of the peers' suite",
+    "compiled": "plain Python with one decorator beside the best peer of each case, and beside eager",
     "matmul": "products of matrices, also against the machine's peak and oneDNN",
     "conv": "convolutions and pooling, each gradient alone",
     "moves": "operators that move, sort and scan data",

@@ -1,6 +1,7 @@
 """Thixo as one more peer of the peers' suite: python bench/peers_side.py SUITE --peer thixo --case CASE ...
 
-Peer `thixo` is plain eager code, `thixo-static` the same models as declared graphs (`static_side.py`).
+Peer `thixo` is plain eager code, `thixo-static` the same models as declared graphs (`static_side.py`), `thixo-compiled` plain code with
+a decorator (`compiled_side.py`).
 
 The suite's models are written for any library; its class for PyTorch says which function each part is. Thixo has the
 same names, so here that class is given another module. What runs, how it is timed and what is printed stay the suite's.
@@ -24,7 +25,7 @@ def load(path: str) -> Any:
 
 
 def add_thixo(suite: Any) -> None:
-    """Enter Thixo, with plain eager code and with declared graphs, in the suite's table of peers."""
+    """Enter Thixo, with plain eager code, with a decorator and with declared graphs, in the suite's table of peers."""
 
     class Thixo(suite.Torch):
         """thixo: eager"""
@@ -46,12 +47,15 @@ def add_thixo(suite: Any) -> None:
         if peer == "thixo":
             return Thixo(peer, threads)
         sys.path.insert(0, str(Path(__file__).parent))
+        from compiled_side import compiled_peer
         from static_side import static_peer
 
-        return static_peer(suite, Thixo)(peer, threads)
+        make = compiled_peer if peer.startswith("thixo-compiled") else static_peer
+        return make(suite, Thixo)(peer, threads)
 
     choose.__doc__ = (
-        "thixo: eager; thixo-static: declared graphs; thixo-static-serial: run operator by operator"
+        "thixo: eager; thixo-static: declared graphs; thixo-static-serial: run operator by operator; "
+        "thixo-compiled, -compiled-script, -compiled-lazy: plain code with a decorator"
     )
     suite.PEERS["thixo"] = choose
 
