@@ -195,7 +195,7 @@ def _compare(f: Any, traced: TracedFunction, args: tuple[Any, ...], what: str) -
             raise TraceError(
                 f"jit.trace: on {what}, result {i} of the trace of {traced.graph.name} is not that of the "
                 "function: it depends on something that a trace does not see (a value turned into a "
-                "Python number, a global that changes, another library)"
+                "Python number, a global that changes, another library); pass that as an argument, or leave it out"
             )
 
 

@@ -273,7 +273,7 @@ def test_an_error_says_line_construct_reason_and_remedy():
         tx.jit.script(f)(tx.ones(2))
     line = f.__code__.co_firstlineno + 1
     assert str(error.value) == (
-        "script: f cannot be captured: variable x: variable x is a tensor f32[1,2] on one path and a tensor f32[2] on "
+        "script: f cannot be captured: variable x: it is a tensor f32[1,2] on one path and a tensor f32[2] on "
         f"another; give it one kind of value on all paths (test_script.py:{line})"
     )
 

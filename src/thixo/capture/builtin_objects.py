@@ -106,7 +106,7 @@ def copy_(x: Any) -> Any:
     if type(x) in (list, dict, set, tuple):
         look(current(), x)
         return current().made(copy.copy(x)) if not isinstance(x, tuple) else x
-    raise Refused("copy.copy", f"of a {type(x).__name__}", "make a new one")
+    raise Refused("copy.copy", f"how a {type(x).__name__} is copied is not known", "make a new one")
 
 
 def deepcopy_(x: Any) -> Any:
@@ -120,7 +120,9 @@ def deepcopy_(x: Any) -> Any:
         return made if isinstance(x, tuple) else current().made(made)
     if type(x) is dict:
         return current().made({k: deepcopy_(v) for k, v in x.items()})
-    raise Refused("copy.deepcopy", f"of a {type(x).__name__}", "make a new one")
+    raise Refused(
+        "copy.deepcopy", f"how a {type(x).__name__} is copied is not known", "make a new one"
+    )
 
 
 def replace(x: Any, **changes: Any) -> Any:

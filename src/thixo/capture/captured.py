@@ -18,9 +18,10 @@ from thixo.capture.journal import CONTAINERS
 from thixo.capture.naming import captured_names, input_names
 from thixo.capture.paths import Argument, Assumed, Path, path_of
 from thixo.capture.plans import Call, Change, Plan, changes
-from thixo.capture.refusal import Refused
+from thixo.capture.refusal import Refused, refusal_of
 from thixo.capture.runner import Runner
 from thixo.capture.simplify import unify_sizes
+from thixo.capture.source import refused_at
 from thixo.errors import TraceError
 from thixo.graph.constants import type_of
 from thixo.graph.control import subgraphs
@@ -149,12 +150,13 @@ def _capture(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fixed: bool)
                 capture.sources[id(owner)] = (owner, Path(owner, "self"))
                 result = call_captured(f, *own_args, **own_kwargs)
                 plan = Plan(capture, trace)
-                maker = plan.of(result, "return")
-                made = changes(capture, plan)
+                with refused_at(f):
+                    maker = plan.of(result, "return")
+                    made = changes(capture, plan)
             finally:
                 capture.journal.take_back()
     except TraceError as error:
-        raise Refused(_kind(error), str(error)) from error
+        raise refusal_of(error) from error
     graph, plan.replaced = unify_sizes(trace.finish())
     paths = _constants_to_inputs(graph, capture)
     try:
@@ -175,10 +177,6 @@ def _refuse_open_guards(graph: Graph) -> None:
                     "a size that the data decide", f"the program is another one where {guard} does not hold",
                     "use tx.where and masks, which keep sizes", guard.line,
                 )  # fmt: skip
-
-
-def _kind(error: BaseException) -> str:
-    return type(error).__name__
 
 
 def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:

@@ -46,7 +46,11 @@ def context(x: Any) -> Any:
             return x
         if type(x).__name__ == "suppress":
             return _Suppressed(x)
-        raise Refused("with", f"contextlib.{type(x).__name__}", "use try")
+        raise Refused(
+            "with",
+            f"contextlib.{type(x).__name__} is not known to captured code",
+            "use a with for each, or try",
+        )
     if isinstance(enter, types.FunctionType):
         return _Guarded(_UserContext(x))
     raise Refused("with", f"{type(x).__name__} is not known to captured code", "use it outside")

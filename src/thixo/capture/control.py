@@ -15,7 +15,7 @@ from thixo.capture.frames import DEPTH, Inner, current
 from thixo.capture.merge import Merger, freeze
 from thixo.capture.numbers import OPERATORS, as_tensor, calculate
 from thixo.capture.paths import LOOKED, look, note_old
-from thixo.capture.refusal import Refused
+from thixo.capture.refusal import Refused, refusal_of
 from thixo.capture.values import (
     Choice,
     Maybe,
@@ -101,7 +101,7 @@ def trace_branch(
             try:
                 run(frame)
             except ThixoError as error:
-                raise Refused(type(error).__name__, str(error)) from error
+                raise refusal_of(error) from error
             except Exception as error:
                 if loop:
                     raise Refused(
@@ -269,7 +269,7 @@ def append(
     try:
         outer.graph.call(op, *args, list(captured), source=outer.source or user_line(), **named)
     except ThixoError as error:
-        raise Refused("a condition" if op is COND else "a loop", str(error)) from error
+        raise refusal_of(error) from error
     node = outer.graph.nodes[-1]
     outer.own(node.outputs)
     made = []

@@ -4,7 +4,11 @@ A refusal derives from BaseException: it passes through a user's `except Excepti
 outermost call turns it into an error that users see.
 """
 
+import re
+
 from thixo.errors import CaptureError, user_line
+
+_PLACE = re.compile(r"^(.*?)(?: \(([^()\n]+:\d+)\))?$", re.DOTALL)
 
 
 class Refused(BaseException):
@@ -18,6 +22,7 @@ class Refused(BaseException):
         self.reason = reason
         self.remedy = remedy
         self.line = line or user_line()
+        self.number: int | None = None  # of the line, where only the function's file is known yet
 
     def error(self, name: str) -> CaptureError:
         """The error for the user of a captured function."""
@@ -25,3 +30,15 @@ class Refused(BaseException):
         if self.remedy:
             text += f"; {self.remedy}"
         return CaptureError(f"{text} ({self.line})" if self.line else text)
+
+
+def refusal_of(error: Exception) -> Refused:
+    """An error of an operator as a refusal: the operator, why, what to do, and the line that the error has."""
+    found = _PLACE.match(str(error))
+    assert found is not None
+    text, line = found.groups()
+    construct, colon, rest = text.partition(": ")
+    if not colon:
+        construct, rest = type(error).__name__, text
+    reason, _, remedy = rest.removeprefix("trace: ").partition("; ")
+    return Refused(construct, reason, remedy, line)

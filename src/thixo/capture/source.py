@@ -8,12 +8,32 @@ import ast
 import copy
 import functools
 import linecache
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import CodeType
+from typing import Any
 
 from thixo.capture.refusal import Refused
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def place_of(code: CodeType, line: int | None = None) -> str:
+    """Where a function stands, as "train.py:41"."""
+    return f"{code.co_filename.rpartition('/')[2]}:{line or code.co_firstlineno}"
+
+
+@contextmanager
+def refused_at(f: Any) -> Iterator[None]:
+    """What is refused after a function's end is refused where it stands."""
+    try:
+        yield
+    except Refused as refusal:
+        code = getattr(getattr(f, "forward", f), "__code__", None)
+        if code is not None:
+            refusal.line = place_of(code)
+        raise
 
 
 def find(code: CodeType, module: dict[str, object] | None = None) -> Definition:
@@ -48,7 +68,12 @@ def _definitions(filename: str, text: str) -> list[tuple[Definition, str, int]]:
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
-        raise Refused(f"file {filename}", f"it does not parse: {error.msg}") from None
+        raise Refused(
+            f"file {filename}",
+            f"it does not parse: {error.msg}",
+            "import it anew if it has changed",
+            f"{filename.rpartition('/')[2]}:{error.lineno}",
+        ) from None
     found: list[tuple[Definition, str, int]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Lambda):

@@ -92,7 +92,9 @@ class Poison(Symbolic):
         return f"not one kind of value: {self.reason}"
 
     def refuse(self, name: str) -> Any:
-        raise Refused(name, self.reason, "give it one kind of value on all paths", self.line)
+        reason = self.reason.removeprefix(f"{name} ")
+        reason = f"it {reason}" if reason != self.reason else reason
+        raise Refused(name, reason, "give it one kind of value on all paths", self.line)
 
 
 class Number(Symbolic):

@@ -435,7 +435,7 @@ def _refuse_value(trace: Trace, what: str, text: str) -> None:
     raise TraceError(
         f"trace: {what} needs the value of a tensor {text}, which is not known while tracing; it would "
         "be baked in for this example. Choose with tx.where in place of if, keep numbers as 0-d tensors, "
-        "or leave this part out of the traced function"
+        "capture branches and loops with tx.jit.script, or leave this part out of the traced function"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from thixo.capture.convert.names import HOOKS, constant, function, name, parameters
 from thixo.capture.convert.statements import Statements
 from thixo.capture.refusal import Refused
-from thixo.capture.source import find
+from thixo.capture.source import find, place_of
 
 COROUTINE = (
     0x80 | 0x100 | 0x200
@@ -58,7 +58,9 @@ def convert(f: FunctionType, hooks: Any) -> FunctionType:
 
 def _convert(code: CodeType, module: dict[str, Any] | None) -> Converted:
     if code.co_flags & COROUTINE:
-        raise Refused("async def", "a graph has no coroutines", "define a plain function")
+        raise Refused(
+            "async def", "a graph has no coroutines", "define a plain function", place_of(code)
+        )
     node = find(code, module)
     if isinstance(node, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(node.body), node.body)]
@@ -75,8 +77,7 @@ def _convert(code: CodeType, module: dict[str, Any] | None) -> Converted:
     try:
         node.body = rewriter.body_of(args, node.body)
     except Refused as refusal:
-        at = code.co_filename.rpartition("/")[2]
-        refusal.line = f"{at}:{_line_of(refusal, node)}"
+        refusal.line = place_of(code, refusal.number or node.lineno)
         raise
     cells = sorted({HOOKS, *code.co_freevars})
     outer = function("_factory", parameters(*cells), [node, ast.Return(name(node.name))])
@@ -87,10 +88,6 @@ def _convert(code: CodeType, module: dict[str, Any] | None) -> Converted:
     new = next(c for c in factory.co_consts if isinstance(c, CodeType) and c.co_name == node.name)
     _mark(new)
     return Converted(new, text)
-
-
-def _line_of(refusal: Refused, node: ast.AST) -> int:
-    return getattr(node, "lineno", 0)
 
 
 def _class_of(code: CodeType) -> str | None:

@@ -123,7 +123,9 @@ class Exits:
 
     def _try(self, s: ast.Try, loop: LoopFlags | None) -> None:
         if has(s.finalbody, ast.Return, ast.Break, ast.Continue):
-            raise Refused("finally", "it leaves the function or a loop", "leave after the try")
+            refusal = Refused("finally", "it leaves the function or a loop", "leave after the try")
+            refusal.number = s.finalbody[0].lineno
+            raise refusal
         flags = self._flags(ast.With([], s.body), loop)
         s.body = self.block(s.body, loop)
         for handler in s.handlers:

@@ -39,6 +39,13 @@ class Expressions(ast.NodeTransformer):
         self.count = 0
         self.before: list[ast.stmt] = []
 
+    def visit(self, node: ast.AST) -> Any:
+        try:
+            return super().visit(node)
+        except Refused as refusal:
+            refusal.number = refusal.number or getattr(node, "lineno", None)
+            raise
+
     def fresh(self, what: str) -> str:
         self.count += 1
         return f"_{what}{self.count}"
