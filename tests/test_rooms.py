@@ -64,7 +64,7 @@ DOORS = {
     ("passes", "codegen"): "fusion asks whether a group is one kernel",
     ("codegen", "capture"): "the build compiles what operators and their gradient rules need",
     ("graph", "schedule"): "graph.plan()",
-    ("passes", "schedule"): "computing again in place of keeping asks what lives at the peak",
+    ("passes", "schedule"): "what lives at the peak, and what a product takes",
     ("ops", "runtime"): "the core asks for kernels of operators",
     ("ops", "capture"): "the core asks for kernels of gradient rules",
     ("tensor", "autograd"): "x.backward(), hooks",

@@ -78,13 +78,33 @@ graph step(w: f32[4, 5], x: f32[4, 3], g: f32[3, 5]) {
     assert names(optimize(parse(text)).graph) == ["fused"]
 
 
-def test_two_products_that_meet_stay():
+def meeting(m, k, n, count=2):
+    """relu of a sum of products."""
     graph = Graph("meet")
-    x, w = graph.input("x", "f32[3, 6]"), graph.input("w", "f32[6, 5]")
-    z = graph.input("z", "f32[3, 6]")
-    both = graph.call("matmul", x, w), graph.call("matmul", z, w)
-    graph.outputs = [graph.call("relu", graph.call("add", *both))]
-    assert "product_epilogues" not in optimize(graph).counts
+    w = graph.input("w", f"f32[{k}, {n}]")
+    total = None
+    for i in range(count):
+        product = graph.call("matmul", graph.input(f"x{i}", f"f32[{m}, {k}]"), w)
+        total = product if total is None else graph.call("add", total, product)
+    graph.outputs = [graph.call("relu", total)]
+    return graph
+
+
+def test_two_small_products_that_meet_stay():
+    assert "product_epilogues" not in optimize(meeting(3, 6, 5)).counts
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_of_large_products_that_meet_the_last_takes_what_follows(count):
+    graph = optimize(meeting(200, 300, 210, count)).graph
+    assert names(graph) == ["matmul"] * (count - 1) + ["fused"]
+    w, *xs = given = [tx.randn(300, 210), *(tx.randn(200, 300) for _ in range(count))]
+    total = xs[0] @ w
+    for x in xs[1:]:
+        total = total + x @ w
+    for name in EXECUTORS:
+        (found,) = executor(graph, name)(given)
+        np.testing.assert_array_equal(found.numpy(), tx.relu(total).numpy())
 
 
 def test_a_size_that_the_product_sums_over_may_be_a_number_behind_it():

@@ -14,8 +14,8 @@ graph traced(x: f32[n, m], w: f32[m, h]) {
   return tanh
 }
 
-Activations, residuals, scales: whatever fusion has left as one pointwise kernel of the product's own shape. The bits are those that
-the operators give one by one.
+Activations, residuals, scales: whatever fusion has left as one pointwise kernel of the product's own shape. Of several large
+products that meet there it follows the last. The bits are those that the operators give one by one.
 """
 
 from __future__ import annotations
@@ -55,14 +55,16 @@ def _end(graph: Graph, bodies: dict[str, Graph], firings: list[Firing]) -> int:
             if v in makers:
                 readers.setdefault(v, []).append(node)
     results = set(graph.results())
+    places = {n: i for i, n in enumerate(graph.nodes)}
     gone: set[Node] = set()
     made: dict[Node, Node] = {}
     for node in graph.nodes:
         read = [v for v in dict.fromkeys(node.inputs) if v in makers]
-        if len(read) != 1:  # where two meet, threads share the products out
-            continue
-        product = makers[read[0]]
-        if read[0] in results or len(readers[read[0]]) != 1 or not _may_end(product, node):
+        if not read or (len(read) > 1 and not all(_is_large(makers[v]) for v in read)):
+            continue  # where small ones meet, threads share the products out
+        last = max(read, key=lambda v: places[makers[v]])
+        product = makers[last]
+        if last in results or len(readers[last]) != 1 or not _may_end(product, node):
             continue
         if any(graph.mutations.get(v) in node.outputs for v in node.inputs):
             continue  # a new value that is written over the old one, which a product cannot do
@@ -74,6 +76,15 @@ def _end(graph: Graph, bodies: dict[str, Graph], firings: list[Firing]) -> int:
         firings.append(Firing("end of a product", node_text(node), node.source))
     graph.nodes = [made.get(n, n) for n in graph.nodes if n not in gone]
     return len(made)
+
+
+def _is_large(product: Node) -> bool:
+    """Whether a product has all threads for itself, wherever it is."""
+    from thixo.schedule.cost import cost_of, near_seconds
+    from thixo.schedule.lanes import ALONE
+
+    cost, item = cost_of(product), product.outputs[0].dtype.itemsize
+    return near_seconds(cost.flops, cost.bytes, itemsize=item) >= ALONE
 
 
 def _may_end(product: Node, node: Node) -> bool:

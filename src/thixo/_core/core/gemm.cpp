@@ -100,11 +100,13 @@ bool is_direct(const Job& job, const GemmKernels& g) {
 }
 
 // Few columns would use each element of a packed A too seldom. Rows that lie a power of two apart are in each other's
-// way in the nearest cache, and are better packed. Where strides are cheap packing A pays only for tiles that pack B meanwhile.
+// way in the nearest cache, and are better packed. Where strides are cheap, all other rows and columns may stay.
 bool a_stays(const Job& job, const GemmKernels& g) {
   if (!a_stays_fits(job, g)) return false;
-  const bool apart = job.a_row * item_size(job.dtype) % 1024 != 0;
-  if (strides_are_cheap(g.tiles) && !job.packed && !tiles_pack_b(job, g.tiles) && std::max(job.a_row, job.a_k) * item_size(job.dtype) % 1024 != 0) return true;
+  constexpr int64_t kSameSets = 4096;  // bytes between lines that all go to one set of a nearest cache
+  const int64_t row = job.a_row * item_size(job.dtype);
+  if (strides_are_cheap(g.tiles) && (job.a_row == 1 || row % kSameSets != 0)) return true;
+  const bool apart = row % 1024 != 0;
   const int64_t most = &tiles_in_place(job, g) == &g.wide ? kMostWideVectors * g.tiles.lanes : (apart ? 4 : 3) * g.tiles.columns;
   return job.n <= (apart ? most : 3 * g.tiles.columns) || job.k < kVeryFewK;
 }

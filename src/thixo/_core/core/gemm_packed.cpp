@@ -10,6 +10,8 @@ namespace {
 constexpr int64_t kSlabBytes = 1 << 20;
 // Up to so many row panels are all packed first: fewer where those of B cost little.
 constexpr int64_t kFew = 16, kVeryFew = 8;
+// So many k in a pass are worth a panel of B for each strip of C.
+constexpr int64_t kLongPass = 256;
 // Panels of columns that are one unit where an epilogue follows: rows as short as a panel's would be calls for little.
 constexpr int64_t kEndedTogether = 2;
 // Where panels of B are packed together: bytes of A's up to which all of them are packed first, most of B's at a time, and rows of
@@ -37,8 +39,8 @@ struct Packed {
   const GemmKernels& g;
   const TileKernels& t;
   const bool a_stays;  // A is read from where it is
-  // Rows of B that lie well are packed by the first product that reads them.
-  const bool packs_itself = !a_stays && tiles_pack_b(job, t);
+  // Rows of B that lie well are packed by the first product that reads them. It takes a panel of A, even where the other rows stay.
+  const bool packs_itself = (!a_stays || strides_are_cheap(t)) && tiles_pack_b(job, t);
   const Shares shares = share_out(job, t, a_stays ? 0.0 : job.a_row == 1 ? kCopied : kTurned,
                                   job.packed || packs_itself ? kStored : job.b_n == 1 ? kCopied : kTurned);
   const int64_t column_panels = shares.column_panels;
@@ -57,8 +59,10 @@ struct Packed {
   const int64_t most_rows = ceil_div(shares.row_panels, shares.down), most_columns = ceil_div(column_panels, shares.across);
   // Results of pairs are half as wide as sums: strips of a panel's columns would come to most of C's lines twice.
   const bool along_c = t.reads_rows && passes == 1 && !job.packed && most_columns * b_panel <= kSlabBytes / 2;
-  const bool rows_first = !along_c && (most_rows <= (packs_itself ? kVeryFew : kFew) || (packed_together > 1 && most_rows * a_panel <= kFarBytes));
+  // Rows that stay where they are may be many: a panel of B meets all of them. Not with few k, and not where whole rows are ended.
+  const bool rows_first = a_stays && packs_itself ? pass >= kLongPass && !epilogue.apply : !along_c && (most_rows <= (packs_itself ? kVeryFew : kFew) || (packed_together > 1 && most_rows * a_panel <= kFarBytes));
   const int64_t together = std::clamp<int64_t>((packed_together > 1 ? kFarBytes : kSlabBytes) / std::max<int64_t>(1, most_rows * a_panel), 1, passes);
+  const int64_t kept_rows = !a_stays ? most_rows : packs_itself ? 1 : 0;  // panels of A that are made
   const int64_t slab = std::clamp<int64_t>(kSlabBytes / b_panel, 1, most_columns);
   Buffer all_sums{between ? size_t(round_up(job.m, t.rows) * sums_ld * wide) : 0};
 
@@ -82,7 +86,6 @@ struct Packed {
   bool copies(int64_t column_panel) const { return packs_itself && (column_panel + 1) * t.columns <= job.n; }
 
   void pack_a(int64_t k, RowPanel r, char* panel) const {
-    if (a_stays) return;
     pack_panel(t.pack_a_along, t.pack_a_across, t.pack_a_any, job.a_at(r.row, k), job.a_row, job.a_k, panel, depth(k),
                r.rows, t.width);
   }
@@ -131,8 +134,8 @@ struct Packed {
   }
 
   int64_t kept_bytes() const {
-    if (!rows_first) return slab * b_panel + (a_stays ? 0 : a_panel);
-    return a_stays ? 0 : together * most_rows * a_panel;
+    if (!rows_first) return slab * b_panel + (kept_rows > 0 ? a_panel : 0);
+    return together * kept_rows * a_panel;
   }
   int64_t panel_bytes() const { return rows_first ? packed_together * b_panel : a_panel; }
 
@@ -143,12 +146,12 @@ struct Packed {
     for (part.first = 0; part.first < passes; part.first += together) {
       part.end = std::min(part.first + together, passes);
       for (int64_t p = part.first; p < part.end; ++p)
-        for (int64_t i = s.top; i < s.bottom; ++i) pack_a(p * pass, shares.rows_of(i), kept_a(part, p, i));
+        for (int64_t i = s.top; i < std::min(s.bottom, s.top + kept_rows); ++i) pack_a(p * pass, shares.rows_of(i), kept_a(part, p, i));
       part.run(ceil_div(s.right - s.left, grouped), [&](int64_t unit) { some_columns(part, unit, part.panel); });
     }
   }
   char* kept_a(const Part& part, int64_t p, int64_t i) const {
-    return part.kept + ((p - part.first) * most_rows + i - part.share.top) * a_panel;
+    return part.kept + ((p - part.first) * kept_rows + i - part.share.top) * a_panel;
   }
   void some_columns(const Part& part, int64_t unit, char* room) const {
     const Share& s = part.share;
@@ -186,7 +189,7 @@ struct Packed {
     for (part.left = s.left; part.left < s.right; part.left += step) {
       part.across = std::min(step, s.right - part.left);
       for (part.k = 0; part.k < std::max<int64_t>(job.k, 1); part.k += pass) {
-        pack_a(part.k, top, first);
+        if (kept_rows > 0) pack_a(part.k, top, first);
         for (int64_t j = 0; j < part.across; ++j) {
           const int64_t column = part.left + j;
           char* b_part = part.kept + j * b_panel;
@@ -202,7 +205,7 @@ struct Packed {
   void one_row(const Part& part, int64_t unit, char* a_part) const {
     alignas(64) char tile[kMostTileBytes];
     const RowPanel r = shares.rows_of(part.share.top + 1 + unit);
-    pack_a(part.k, r, a_part);
+    if (!a_stays) pack_a(part.k, r, a_part);
     for (int64_t j = 0; j < part.across; ++j) {
       char* b_part = job.packed ? packed_b(part.k, part.left + j) : part.kept + j * b_panel;
       multiply(part.k, r, part.left + j, a_part, b_part, tile);

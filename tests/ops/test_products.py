@@ -1,0 +1,55 @@
+"""Matrix products of the sizes at which plans change: values, and the same bits on any number of threads."""
+
+import numpy as np
+import pytest
+
+import thixo as tx
+
+# Rows, k, columns. Rows of the second matrix begin lines of the cache where columns are a multiple of 16; rows of the first are
+# 4 KiB apart where k is 1024.
+SIZES = [
+    (160, 300, 192),
+    (201, 513, 208),
+    (150, 1024, 64),
+    (256, 200, 512),
+    (173, 900, 176),
+    (190, 40, 340),
+]
+
+
+@pytest.fixture
+def threads():
+    before = tx.get_num_threads()
+    yield tx.set_num_threads
+    tx.set_num_threads(before)
+
+
+def matrix(rows, columns, turned, dtype):
+    """Numbers whose products and sums are exact, as they lie or transposed."""
+    values = np.random.default_rng(rows + columns).integers(-8, 9, (rows, columns)).astype(dtype)
+    return tx.tensor(np.ascontiguousarray(values.T)).t() if turned else tx.tensor(values)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    "turned", [(False, False), (True, False), (False, True), (True, True)], ids=str
+)
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_products_are_right_in_every_layout_on_any_number_of_threads(size, turned, dtype, threads):
+    m, k, n = size
+    a, b = matrix(m, k, turned[0], dtype), matrix(k, n, turned[1], dtype)
+    for count in (1, 2, 3, 7):
+        threads(count)
+        np.testing.assert_array_equal((a @ b).numpy(), a.numpy() @ b.numpy())
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_any_number_of_threads_gives_the_same_bits(size, threads):
+    m, k, n = size
+    a, b = tx.randn(m, k), tx.randn(k, n)
+    threads(1)
+    first = (a @ b).numpy()
+    np.testing.assert_allclose(first, a.double().numpy() @ b.double().numpy(), rtol=1e-4, atol=1e-4)
+    for count in (2, 3, 7):
+        threads(count)
+        np.testing.assert_array_equal((a @ b).numpy(), first)
