@@ -189,6 +189,8 @@ class CaptureError(TraceError):
     Fixed:  f returns a tensor for all values
     """
 
+    refused: Any = None  # where it is, for those who can do without a graph
+
 
 class SerializationError(ThixoError):
     """A file that cannot be read or an object that cannot be saved.

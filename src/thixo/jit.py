@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from thixo import _core
+from thixo.capture.fallback import PartedFunction
 from thixo.capture.function import Output, TracedFunction
 from thixo.capture.naming import captured_names, input_names
 from thixo.capture.script import ScriptedFunction
@@ -83,13 +84,13 @@ def trace(
     return traced
 
 
-def script(f: Callable[..., Any]) -> ScriptedFunction:
+def script(f: Callable[..., Any], *, fallback: bool = False) -> ScriptedFunction:
     """Capture `f` from its source, with both sides of its branches and all turns of its loops, as a graph.
 
     `f` is a function, a method, a Module or anything else that is called; everything it calls is captured too. It is
     captured when it is called for the first time with arguments of a kind: dtypes and ranks of tensors, and the
     values of all else. Sizes are open where the program allows it. What cannot be captured is an error with its line and
-    a remedy.
+    a remedy; with `fallback` that statement runs in Python, and those before and behind it are graphs.
 
     >>> @tx.jit.script
     ... def steps(x):
@@ -103,7 +104,7 @@ def script(f: Callable[..., Any]) -> ScriptedFunction:
     """
     if not callable(f):
         raise ArgumentError(f"jit.script: needs a function or a Module, got {f!r}")
-    return ScriptedFunction(f)
+    return PartedFunction(f) if fallback else ScriptedFunction(f)
 
 
 def _output(tracer: Trace, leaf: Any) -> Output:

@@ -18,8 +18,9 @@ from thixo.graph.control_types import instantiate
 from thixo.graph.ir import Graph, Node, Type, Value
 from thixo.graph.sizes import symbols_in
 from thixo.graph.trace import Trace, make_symbolic
+from thixo.graph.typing import result_types
 from thixo.ops import public as tx
-from thixo.symbolic import Dim, Size
+from thixo.symbolic import Dim, Size, guards
 
 if TYPE_CHECKING:
     from thixo.autodiff.reverse import Reverse
@@ -236,7 +237,18 @@ def _cut(graph: Graph, node: Node, turns: int) -> list[Node]:
     for _ in range(2 if length >= 8 else 3):
         segments = _segment(test, segments, length)
     node.args = (test, segments, first, captured, None)
+    _assume(graph, start)
+    _assume(graph, node)
     return [start, node]
+
+
+def _assume(graph: Graph, node: Node) -> list[Type]:
+    """The types of a node's results; what they need becomes guards of the graph: it holds wherever the loop runs."""
+    with guards() as assumed:
+        types = result_types(node.op, node.args)
+    known = {str(g) for g in graph.guards}
+    graph.guards += [g for g in assumed if str(g) not in known]
+    return types
 
 
 def _segment(test: Graph, body: Graph, length: int) -> Graph:
@@ -244,14 +256,11 @@ def _segment(test: Graph, body: Graph, length: int) -> Graph:
     made = Graph(f"{body.name}_segment")
     inputs = [made.input(v.name, v.type) for v in body.inputs]
     n = len(body.outputs)
-    node = made.add(
-        WHILE_LOOP,
-        (test, body, inputs[:n], inputs[n:], length),
-        [v.type for v in inputs[:n]],
-        [v.name for v in body.outputs],
-    )
-    made.outputs = list(node.outputs)
+    args = (test, body, inputs[:n], inputs[n:], length)
     made.guards = guards_within(
         [*test.guards, *body.guards], made
     )  # its inputs are of the same sizes
+    types = _assume(made, Node(WHILE_LOOP, args, ()))
+    node = made.add(WHILE_LOOP, args, types, [v.name for v in body.outputs])
+    made.outputs = list(node.outputs)
     return made

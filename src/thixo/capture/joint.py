@@ -16,6 +16,7 @@ from typing import Any
 from thixo import _core
 from thixo.autodiff.reverse import Reverse
 from thixo.capture.halves import Halves
+from thixo.capture.reached import with_flags
 from thixo.capture.recorded import Program, Recorded
 from thixo.capture.results import Results
 from thixo.graph.ir import Graph, Value
@@ -141,7 +142,7 @@ class GraphFunction:
             past = new in self._results.past or (new not in moved and not needs[i])
             (written if past else copied).append(i)
         more = [self.graph.mutations[self._inputs[i]] for i in copied]
-        pure = self._pure(written, more)
+        pure, flags = with_flags(self._pure(written, more), wanted)
         count = len(self._results.computed)
         lasting = range(len(self.graph.inputs), len(self._inputs))
         return Recorded(
@@ -149,6 +150,7 @@ class GraphFunction:
             [(i, count + k) for k, i in enumerate(copied)],
             self._run_by,
             lambda graph: GraphFunction(graph, run_by=self._run_by),
+            flags,
         )
 
     # ---- sizes of 0 and 1

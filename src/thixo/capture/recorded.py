@@ -7,6 +7,7 @@ from typing import Any
 
 from thixo import _core
 from thixo.capture.halves import Backward, Halves
+from thixo.capture.reached import Flags
 from thixo.errors import InplaceError, describe
 from thixo.graph.control import draws
 from thixo.graph.ir import Graph
@@ -57,7 +58,7 @@ class Recorded:
     """Both directions, compiled, for one set of inputs that need gradients.
 
     `copied` are inputs that the tape must see written, each with the place of its new value. `compiled` makes a callable
-    of a backward graph.
+    of a backward graph. `reached` says of results on which inputs they depend, where branches decide (`reached.py`).
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Recorded:
         copied: list[tuple[int, int]],
         run_by: str,
         compiled: Callable[[Graph], Function],
+        reached: Sequence[Flags] = (),
     ) -> None:
         self.halves = halves
         self.copied = copied
@@ -85,6 +87,7 @@ class Recorded:
         self._flags = tuple(flows and i < shown for i, flows in enumerate(halves.flows))
         self._new = (-1,) * len(self._flags)
         self._draws = draws(halves.graph, {})
+        self._reached = [tuple(flags.get(i, False) for i in halves.wanted) for flags in reached]
 
     def __call__(self, given: tuple[Any, ...]) -> list[Any]:
         """What the graph computes, with its history."""
@@ -97,7 +100,15 @@ class Recorded:
         made = self._forward(given)
         kept = tuple([made[at] if place < 0 else given[place] for place, at in self._kept])
         _core.save_function(node, kept, self._which)
-        _core.attach_function(node, tuple(made), self._flags, self._new)
+        flags = self._flags
+        if self._reached:
+            context.reached = found = [
+                [made[f].item() if type(f) is int else f for f in each] for each in self._reached
+            ]
+            flags = tuple(
+                [flows and (i >= len(found) or True in found[i]) for i, flows in enumerate(flags)]
+            )
+        _core.attach_function(node, tuple(made), flags, self._new)
         if self._is_fixed:
             context.types = [(t.shape, t.dtype) for t in made]
         return made
@@ -106,6 +117,19 @@ class Recorded:
 
     def back(self, context: Context, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         """The gradients by the inputs that were asked for; None where there are none."""
+        found = self._all_back(context, gradients)
+        if not context.reached:
+            return found
+        parts = [
+            context.reached[i]
+            for i, g in enumerate(gradients[: len(context.reached)])
+            if g is not None
+        ]
+        if any(g is not None for g in gradients[len(context.reached) :]):
+            return found  # of gradients: what is inside counts too
+        return tuple([g if any(p[i] for p in parts) else None for i, g in enumerate(found)])
+
+    def _all_back(self, context: Context, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         given = tuple([i for i, g in enumerate(gradients) if g is not None])
         kept = _core.load_function(context.node)
         if self._is_fixed and (given != self.halves.all_given or _core.is_grad_enabled()):
@@ -168,7 +192,7 @@ def _of_size(shape: Sequence[int], dtype: Any) -> Any:
 class Context:
     """What one node of the tape holds besides what the tape keeps for it."""
 
-    __slots__ = ("_inputs", "_name", "_recorded", "node", "shapes", "state", "types")
+    __slots__ = ("_inputs", "_name", "_recorded", "node", "reached", "shapes", "state", "types")
 
     def __init__(self, recorded: Recorded) -> None:
         self._recorded = recorded
@@ -176,6 +200,7 @@ class Context:
         self.node: Any = None
         self.shapes: dict[int, Any] = {}
         self.types: list[Any] = []
+        self.reached: list[list[bool]] = []  # on which inputs each result depends
         self.state: tuple[int, int] | None = None  # of the generator, before the call
         self._inputs: list[tuple[Any, int]] = []
 

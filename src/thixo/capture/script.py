@@ -58,7 +58,7 @@ class ScriptedFunction:
     @property
     def code(self) -> str:
         """The function's source as it was rewritten."""
-        function = _plain_function(self._function)
+        function = plain_function(self._function)
         try:
             return convert_code(function.__code__, function.__globals__).text
         except Refused as refusal:
@@ -121,13 +121,15 @@ class ScriptedFunction:
         try:
             return capture_call(self._function, args, kwargs, fixed=True)
         except Refused as refusal:
-            raise refusal.error(self.__name__) from None
+            error = refusal.error(self.__name__)
+            error.refused = refusal
+            raise error from None
 
 
 _BY_VALUE = (bool, int, str, bytes, complex, type, Enum, ModuleType, BuiltinFunctionType, DType)
 
 
-def _plain_function(f: Any) -> Any:
+def plain_function(f: Any) -> Any:
     while isinstance(f, functools.partial):
         f = f.func
     f = getattr(f, "forward", f) if not isinstance(f, FunctionType | MethodType) else f

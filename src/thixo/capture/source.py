@@ -36,8 +36,18 @@ def refused_at(f: Any) -> Iterator[None]:
         raise
 
 
+_given: dict[CodeType, ast.FunctionDef] = {}  # trees of functions that were made of others
+
+
+def give(code: CodeType, tree: ast.FunctionDef) -> None:
+    """Say what the tree of a function is that stands in no file."""
+    _given[code] = tree
+
+
 def find(code: CodeType, module: dict[str, object] | None = None) -> Definition:
     """The tree of a function's definition, a copy that may be changed."""
+    if code in _given:
+        return copy.deepcopy(_given[code])
     lines = linecache.getlines(code.co_filename, module)
     if not lines:
         raise Refused(

@@ -42,11 +42,13 @@ def graph_names(graph: Graph) -> Names:
     """What a graph and those inside of it are called in the text: each by a name of its own."""
     names: Names = {}
     taken: set[str] = set()
+    last: dict[str, int] = {}  # number that was appended to a name
     for one in (*subgraphs(graph), graph):
-        name, number = one.name, 0
+        name, number = one.name, last.get(one.name, 0)
         while name in taken:
             number += 1
             name = f"{one.name}_{number}"
+        last[one.name] = number
         taken.add(name)
         names[id(one)] = name
     return names

@@ -1,0 +1,151 @@
+"""jit.script(fallback=True): statements that no graph holds run in Python; and gradients that a path does not have."""
+
+import pytest
+
+import thixo as tx
+
+
+def same(f, scripted, *args):
+    found, expected = scripted(*args), f(*args)
+    assert repr(found) == repr(expected)
+
+
+def test_one_statement_runs_in_python_and_the_rest_are_graphs():
+    def f(x):
+        y = x * 2
+        seen = {float(v) for v in y}
+        return y.sum() + len(seen)
+
+    scripted = tx.jit.script(f, fallback=True)
+    for x in (tx.ones(3), tx.arange(4.0), tx.ones(2, 2)[0]):
+        same(f, scripted, x)
+    assert len(scripted.graphs) >= 2
+    assert [line - f.__code__.co_firstlineno for line in scripted.in_python] == [2]
+
+
+def test_what_is_one_graph_stays_one():
+    scripted = tx.jit.script(lambda x: x * 2 if x.sum() > 0 else -x, fallback=True)
+    scripted(tx.ones(2)), scripted(-tx.ones(2))
+    assert len(scripted.graphs) == 1
+    assert not scripted.in_python
+
+
+def test_variables_that_may_be_unset_returns_and_errors_are_pythons():
+    def f(x, limit=3):
+        if x.sum() > limit:
+            found = {x.sum().item(): 1}
+            w = x * 2
+        else:
+            found = {}
+        if len(found) > 0:
+            return w, list(found)
+        if x.sum() < 0:
+            return w
+        return x * limit, []
+
+    scripted = tx.jit.script(f, fallback=True)
+    same(f, scripted, tx.ones(5))
+    same(f, scripted, tx.ones(2))
+    with pytest.raises(UnboundLocalError, match="'w'"):
+        scripted(-tx.ones(2))
+
+
+def test_cells_globals_and_gradients_of_parts():
+    scale = tx.tensor(3.0, requires_grad=True)
+    count = 0
+
+    def f(x):
+        nonlocal count
+        y = (x * scale).tanh()
+        names = {str(y.tolist())}
+        count += len(names)
+        return (y * y).sum() * count
+
+    scripted = tx.jit.script(f, fallback=True)
+    x = tx.ones(3, requires_grad=True)
+    scripted(x).backward()
+    assert count == 1
+    assert scripted.in_python
+    first = (x.grad.clone(), scale.grad.clone())
+    x.grad = scale.grad = None
+    count = 0
+    f(x).backward()
+    assert x.grad.tolist() == first[0].tolist()
+    assert scale.grad.item() == first[1].item()
+
+
+def test_a_method_of_a_module_in_parts():
+    class Counting(tx.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = tx.nn.Linear(3, 3)
+            self.seen = set()
+
+        def forward(self, x):
+            h = self.inner(x).tanh()
+            self.seen.add(h.sum().item())
+            return h * len(self.seen)
+
+    model = Counting()
+    scripted = tx.jit.script(model, fallback=True)
+    one = scripted(tx.ones(2, 3))
+    two = scripted(tx.zeros(2, 3))
+    assert len(model.seen) == 2
+    model.seen.clear()
+    assert (one == model(tx.ones(2, 3))).all()
+    assert (two == model(tx.zeros(2, 3))).all()
+
+
+# ---- what a path does not use has no gradient
+
+
+def gradients(f, *shapes, sign=1.0):
+    inputs = [tx.full(s, sign).requires_grad_() for s in shapes]
+    result = f(*inputs)
+    if result.requires_grad:
+        result.sum().backward()
+    found = [None if x.grad is None else x.grad.tolist() for x in inputs]
+    return found, result.requires_grad
+
+
+def test_a_tensor_that_the_taken_path_does_not_use_has_no_gradient():
+    def branch(x, w):
+        return x * 2 if x.sum() > 0 else x * w
+
+    def inner(x, w):
+        y = x * 1
+        if x.sum() > -5:
+            y = y + 1
+            if x.sum() > 0:
+                y = y * w
+        return y
+
+    def loop(x, w):
+        n = x.sum().detach()
+        while n > 0:
+            x = x * w
+            n = n - 1
+        return x
+
+    def turns(x, w):
+        n = x.sum().detach()
+        y = x * 1
+        while n > -5:
+            if n > 2:
+                y = y * w
+            n = n - 1
+        return y
+
+    for f in (branch, inner, loop, turns):
+        scripted = tx.jit.script(f)
+        for sign in (1.0, -1.0):
+            assert gradients(scripted, (3,), (3,), sign=sign) == gradients(f, (3,), (3,), sign=sign)
+
+
+def test_a_result_that_depends_on_nothing_requires_no_gradient():
+    def f(x, w):
+        return w * 2 if x.detach().sum() > 0 else x.detach()
+
+    scripted = tx.jit.script(f)
+    for sign in (1.0, -1.0):
+        assert gradients(scripted, (2,), (2,), sign=sign) == gradients(f, (2,), (2,), sign=sign)
