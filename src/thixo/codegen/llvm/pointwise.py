@@ -26,11 +26,23 @@ def lanes_of(kernel: Kernel, target: Target) -> int:
 
 
 def copies_of(kernel: Kernel) -> int:
-    """Vectors whose instructions are written side by side: two where few wait for each other in a chain.
+    """Vectors whose instructions are written side by side.
 
-    Of a light body memory is the limit; a heavy one has too few registers for two.
+    Of a light body memory is the limit. In a heavier one instructions wait for each other; the processor looks far enough
+    ahead to find the next vector's, unless the chain of those that wait is long.
     """
+    if chain_of(kernel) >= LONG:
+        return 4
     return 2 if 12 <= cost_of(kernel) <= 26 else 1
+
+
+def chain_of(kernel: Kernel) -> int:
+    """The most instructions that wait for each other, a division for three."""
+    depth: list[int] = []
+    for one in kernel.body:
+        own = 0 if one.op in ("const", "bits") else 3 if one.op in ("div", "sqrt") else 1
+        depth.append(own + max((depth[a] for a in one.arguments), default=0))
+    return max(depth, default=0)
 
 
 def cost_of(kernel: Kernel) -> int:
@@ -38,6 +50,7 @@ def cost_of(kernel: Kernel) -> int:
     return sum(i.op not in ("load", "store", "const", "bits") for i in kernel.body)
 
 
+LONG = 35  # instructions that wait for each other, beyond which the processor does not see the next vector's
 AHEAD = (
     2048  # bytes between what is computed and what is fetched: hardware does not look beyond a page
 )
