@@ -1,4 +1,4 @@
-"""Runs a case of the corpus through jit.script, beside eager, on all its sets with one object."""
+"""Runs a case of the corpus through jit.script or another route, beside eager, on all its sets with one object."""
 
 import contextlib
 import copy
@@ -65,11 +65,11 @@ def copy_of(x):
     return x.detach().clone() if isinstance(x, tx.Tensor) else x
 
 
-def check(case: Case) -> str | None:
-    """Compare script with eager; the refusal, if it was refused. An AssertionError says what is wrong."""
+def check(case: Case, through=tx.jit.script) -> str | None:
+    """Compare script, or another route, with eager; the refusal, if it was refused. An AssertionError says what is wrong."""
     expected = turns(case, lambda target: target)
     try:
-        found = turns(case, tx.jit.script)
+        found = turns(case, through)
     except tx.errors.CaptureError as error:
         return str(error)
     for index, (one, other) in enumerate(zip(found, expected, strict=True)):

@@ -428,3 +428,15 @@ def test_gradients_within_are_refused_behind_a_branch():
 
     with pytest.raises(tx.errors.CaptureError, match="tape"):
         tx.jit.script(f)(tx.tensor(1.0, requires_grad=True))
+
+
+def test_shapes_and_slices_are_returned_as_numbers():
+    def f(x):
+        n = x.shape[0]
+        return x.shape, x[1:].shape, [x[:-1:2].shape], slice(1, n - 1), x.size()
+
+    scripted = tx.jit.script(f)
+    for size in (6, 9, 3):
+        x = tx.ones(size, 2)
+        assert str(scripted(x)) == str(f(x))
+    assert len(scripted.graphs) == 1

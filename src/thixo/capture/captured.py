@@ -16,7 +16,7 @@ from thixo.capture.callees import call as call_captured
 from thixo.capture.frames import Capture, Outer, capturing
 from thixo.capture.journal import CONTAINERS
 from thixo.capture.naming import captured_names, input_names
-from thixo.capture.paths import Argument, Assumed, Path, path_of
+from thixo.capture.paths import Argument, Assumed, Path, assumption, path_of
 from thixo.capture.plans import Call, Change, Plan, changes
 from thixo.capture.refusal import Refused, refusal_of
 from thixo.capture.runner import Runner
@@ -183,7 +183,7 @@ def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:
     """Note where the containers and objects of the arguments are."""
     if isinstance(own, _core.Tensor):
         return
-    if isinstance(own, tuple | list | dict):
+    if isinstance(own, tuple | list | dict) and not isinstance(own, _core.Size):
         capture.sources[id(own)] = (own, path)
         capture.looked[id(own)] = own  # their structure is part of the key
         keys = own.keys() if isinstance(own, dict) else range(len(own))
@@ -191,9 +191,12 @@ def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:
             _register(capture, original[key], own[key], path.step("item", key))
     elif own is not None and not isinstance(own, bool | int | float | str | bytes | complex):
         capture.sources.setdefault(id(own), (own, path))
-        if callable(own) and hasattr(own, "__code__"):
-            key = (path.key, "code")
-            capture.guards.setdefault(key, Assumed(path, "code", own.__code__))
+        how, seen = ("equal", own) if isinstance(own, _core.Size) else assumption(own)
+        if how in (
+            "equal",
+            "code",
+        ):  # the class, and what is a value to a dict, are parts of the key
+            capture.guards.setdefault((path.key, how), Assumed(path, how, seen))
 
 
 def _constants_to_inputs(graph: Graph, capture: Capture) -> list[Path]:

@@ -145,6 +145,8 @@ def _index(key: Any) -> Any:
         return make_symbolic(trace.value_of(key))  # else its number would be taken now
     if isinstance(key, Symbolic):
         raise Refused("[...]", f"an index is {key!r}", "use a tensor")
+    if isinstance(key, tuple | list):
+        look(current(), key)
     if isinstance(key, tuple):
         return tuple(map(_index, key))
     if isinstance(key, list) and any(isinstance(k, Symbolic | _core.Tensor) for k in key):

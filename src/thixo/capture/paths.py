@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from thixo import _core
 from thixo.capture.frames import Capture
+from thixo.capture.held import held
 from thixo.capture.journal import Attribute, Content, Global
 from thixo.capture.refusal import Refused
 from thixo.capture.values import UNSET, Symbolic, alike
@@ -115,16 +116,20 @@ def read(capture: Capture, path: Path, value: Any) -> Any:
         if value._value is None or id(value) in capture.tensors:
             capture.tensors.setdefault(id(value), (value, path))
         return value
-    how, seen = _assumption(value)
+    how, seen = assumption(value)
     capture.guards.setdefault((path.key, how), Assumed(path, how, seen))
-    if how not in ("equal",):
+    if not isinstance(value, PLAIN):
         capture.sources.setdefault(id(value), (value, path))
     return value
 
 
-def _assumption(value: Any) -> tuple[str, Any]:
+def assumption(value: Any) -> tuple[str, Any]:
+    """What is assumed of an object from outside: how it is compared, and with what."""
     if isinstance(value, PLAIN):
         return "equal", value
+    known = held(value)
+    if known is not None:
+        return "equal", known
     if isinstance(value, FunctionType):
         return "code", value.__code__
     fixed = (type, ModuleType, BuiltinFunctionType, MethodType, Enum, _core.Operator)

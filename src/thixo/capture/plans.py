@@ -66,6 +66,8 @@ class Plan:
             return lambda call: options[int(call.outputs[place])](call)
         if isinstance(x, Dim):
             return lambda call: _number(x, self.replaced, call.sizes)
+        if isinstance(x, _core.Size | slice):
+            return self._sizes_of(x, what)
         if isinstance(x, Frozen):
             return self._container(x, what)
         if isinstance(x, Symbolic) or x is UNSET:
@@ -83,6 +85,15 @@ class Plan:
         if self.capture.asked and x.requires_grad:
             return lambda call: _need_gradient(call.outputs[place])
         return lambda call: call.outputs[place]
+
+    def _sizes_of(self, x: Any, what: str) -> Maker:
+        """A shape or a slice, whose numbers may be known only when the program runs."""
+        is_slice = isinstance(x, slice)
+        numbers = (x.start, x.stop, x.step) if is_slice else tuple(x)
+        parts = [self._maker(n, f"a part of {what}") for n in numbers]
+        if is_slice:
+            return lambda call: slice(*(p(call) for p in parts))
+        return lambda call: _core.Size([p(call) for p in parts])
 
     def _mixed(self, x: Mixed) -> Maker:
         place, flag = self._output(x.tensor), self._output(x.flag.tensor)

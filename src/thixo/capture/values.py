@@ -11,6 +11,7 @@ Poison       two paths left values here that no graph can hold as one; the reaso
 from typing import Any
 
 from thixo import _core
+from thixo.capture.held import Held, is_value
 from thixo.capture.refusal import Refused
 from thixo.dtype import bool as bool_
 from thixo.dtype import float64, int64
@@ -170,10 +171,14 @@ def alike(a: Any, b: Any) -> bool:
     """Whether two plain objects are the same to any program."""
     if a is b:
         return True
+    if isinstance(b, Held):
+        return b.is_of(a)
     if type(a) is not type(b):
         return False
     if isinstance(a, Dim):
         return same(a, b)
     if isinstance(a, float):
         return a.hex() == b.hex() if a == a else b != b
-    return isinstance(a, bool | int | str | bytes | complex | type(None) | range | slice) and a == b
+    if isinstance(a, bool | int | str | bytes | complex | type(None) | range | slice | _core.Size):
+        return bool(a == b)
+    return is_value(a) and bool(a == b) and repr(a) == repr(b)

@@ -121,16 +121,18 @@ def case(
     mutates: bool = False,
     changes: tuple[str, ...] = (),
     random: bool = False,
+    into: dict[str, Case] | None = None,
 ) -> Callable[[Any], Any]:
-    """Register what is decorated; see `Case` for the meaning of each argument."""
+    """Register what is decorated, in the corpus or in another table; see `Case` for the meaning of each argument."""
+    table = CASES if into is None else into
 
     def register(function: Any) -> Any:
         name = function.__name__
-        if name in CASES:
-            raise ValueError(f"two cases of the corpus are called {name}")
+        if name in table:
+            raise ValueError(f"two cases are called {name}")
         theme = function.__module__.rpartition(".")[2]
         known = tuple(answers) if answers is not None else None
-        CASES[name] = Case(
+        table[name] = Case(
             name,
             theme,
             function,
