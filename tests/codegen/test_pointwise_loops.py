@@ -42,7 +42,7 @@ def at_a_line(count, dtype):
 
 
 @pytest.mark.parametrize("machine", TARGETS, ids=[t.name for t in TARGETS])
-@pytest.mark.parametrize("products", [1, 3, 8, 20])  # from light to heavy
+@pytest.mark.parametrize("products", [1, 3, 8, 20, 40])  # from light to heavy
 @pytest.mark.parametrize("short", ["f32", "f64", "i32", "i64"])
 def test_every_count_and_way(short, products, machine):
     call, dtype = loop(short, products, machine), NUMPY[short]
