@@ -3,7 +3,8 @@
     void kernel(char** pointers, const int64_t* strides, int64_t n)
 
 Strides are in bytes; each is the operand's element size, or 0 (any other is the caller's affair: it
-copies such operands into a line first). A `one` operand stays where it is. A negative n asks for -n elements of results
+copies such operands into a line first). A `one` operand stays where it is; what is made of such operands alone is made
+once, before the loop. A negative n asks for -n elements of results
 that begin at lines of the cache and are too many for it: where memory is the limit they are written past it. The bit `UNAIDED` of
 another n, which is no part of the number, says that nothing is to be fetched ahead, since the processor does better by itself (AMD's
 do); without it the loop is as right, only slower there. Inputs come first, then, if the
@@ -15,13 +16,35 @@ from __future__ import annotations
 from thixo.codegen.instructions import BYTES, Instruction
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.llvm.emit import Function, module, vector
-from thixo.codegen.llvm.lanes import MEMORY, Lanes
+from thixo.codegen.llvm.lanes import MEMORY, REGISTER, Lanes
+from thixo.codegen.llvm.roots import LANES, root, shares_divider
 from thixo.codegen.llvm.target import Target
+
+# What is made once of operands that stay where they are: instructions that give the same bits in one lane as in many.
+_ONCE = frozenset(("cast", "bits", "neg", "abs", "add", "sub", "mul", "fma", "sqrt"))
+
+
+def uniform_of(kernel: Kernel) -> frozenset[int]:
+    """The instructions whose value is the same for all elements, and is not a number of the text."""
+    found: set[int] = set()
+    for number, one in enumerate(kernel.body):
+        if one.op == "load":
+            if kernel.operands[one.attribute[0]].view == "one":
+                found.add(number)
+        elif one.op in _ONCE:
+            others = [a for a in one.arguments if a not in found]
+            if len(others) < len(one.arguments) and all(
+                kernel.body[a].op == "const" for a in others
+            ):
+                found.add(number)
+    return frozenset(found)
 
 
 def lanes_of(kernel: Kernel, target: Target) -> int:
-    """As many as the widest register of the body allows."""
-    widest = max((BYTES[i.type] for i in kernel.body if i.type != "bool"), default=1)
+    """As many as the widest register allows of those that vary from element to element."""
+    uniform = uniform_of(kernel)
+    varying = [i.type for number, i in enumerate(kernel.body) if number not in uniform]
+    widest = max((BYTES[type] for type in varying if type != "bool"), default=1)
     return min(64, max(1, target.vector_bytes // widest))
 
 
@@ -75,7 +98,7 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
     loop = _Loop(kernel, f)
     past_cache = f.compare("slt", "%n", 0)
     n = f.choose(past_cache, "i64", f.sub(0, "%n"), f.op(f"and i64 %n, {UNAIDED - 1}"))
-    loop.enter(count)
+    loop.enter(count, target)
     if count > 1:
         vectors = Lanes(f, count, target)
         done = "0"
@@ -145,9 +168,11 @@ class _Loop:
         self.places: list[str] = []  # variables with the address of the next element
         self.strides: list[str] = []
         self.checks = any(i.op == "check" for i in kernel.body)
+        self.uniform: dict[int, str] = {}  # instructions to registers of one lane
+        self.splats: dict[int, str] = {}  # and to vectors of it
 
-    def enter(self, count: int) -> None:
-        """Find the operands. One that stays where it is becomes a line of copies, to be read like any other."""
+    def enter(self, count: int, target: Target) -> None:
+        """Find the operands. One whose stride is 0 becomes a line of copies, to be read like any other."""
         f = self.f
         inputs = sum(not o.written for o in self.kernel.operands)
         for i, operand in enumerate(self.kernel.operands):
@@ -158,7 +183,7 @@ class _Loop:
             else:
                 stride = f.load("i64", f.at("%strides", 8 * i), 8)
             place = f.variable("ptr", pointer, align=8)
-            if not operand.written and count > 1:
+            if not operand.written and count > 1 and operand.view != "one":
                 element = vector(MEMORY[operand.dtype], operand.parts)
                 line = f.variable(f"[{count} x {element}]")
                 with f.when(f.compare("eq", stride, 0)):
@@ -170,6 +195,33 @@ class _Loop:
         if self.checks:
             self.status = f.load("ptr", f.at("%pointers", 8 * inputs), 8)
             self.found = f.variable("i64", "0", align=8)
+        self._make_once(count, target)
+
+    def _make_once(self, count: int, target: Target) -> None:
+        """The values that are the same for all elements."""
+        f, body, single = self.f, self.kernel.body, Lanes(self.f, 1, target)
+        once = uniform_of(self.kernel)
+        loaded: dict[int, list[str]] = {}
+        for number in sorted(once):
+            one = body[number]
+            if one.op == "load":
+                at, part = one.attribute
+                if at not in loaded:
+                    loaded[at] = single.load(
+                        self.kernel.operands[at], f.load("ptr", self.places[at])
+                    )
+                self.uniform[number] = loaded[at][part]
+                continue
+            given = [
+                self.uniform[a] if a in once else single.constant(body[a].attribute, body[a].type)
+                for a in one.arguments
+            ]
+            self.uniform[number] = single.run(one, [body[a].type for a in one.arguments], given)
+        if count > 1:
+            read = {a for n, one in enumerate(body) if n not in once for a in one.arguments}
+            for number in sorted(once & read):
+                value = self.uniform[number]
+                self.splats[number] = f.splat(REGISTER[body[number].type], value, count)
 
     def _repeat(self, element: str, value: str, line: str, count: int) -> None:
         if element.startswith("<"):  # a complex number: two of a kind
@@ -242,6 +294,8 @@ class _Made:
 
     def __init__(self, loop: _Loop, lanes: Lanes, copy: int) -> None:
         self.loop, self.lanes, self.skip = loop, lanes, copy * lanes.count
+        divides = shares_divider(loop.kernel, lanes.target) and lanes.count == LANES
+        self.spares_divider = divides and copy % 2 == 1  # the others keep it busy
         self.values: list[str] = []
         self.loaded: dict[int, list[str]] = {}
         self.stored: dict[int, list[str]] = {}
@@ -250,8 +304,12 @@ class _Made:
         """One more of them."""
         loop, lanes, operands = self.loop, self.lanes, self.loop.kernel.operands
         arguments = [self.values[a] for a in one.arguments]
+        known = loop.splats if lanes.count > 1 else loop.uniform
+        number = len(self.values)
         value = ""
-        if one.op == "load":
+        if number in loop.uniform:
+            value = known.get(number, "")
+        elif one.op == "load":
             at, part = one.attribute
             if at not in self.loaded:
                 self.loaded[at] = lanes.load(operands[at], loop.place(at, self.skip), left)
@@ -264,6 +322,8 @@ class _Made:
                 lanes.store(operands[at], parts, loop.place(at, self.skip), left)
         elif one.op == "check":
             loop.check(lanes, arguments[0], one.attribute, left)
+        elif one.op == "sqrt" and one.type == "f32" and self.spares_divider:
+            value = root(loop.f, arguments[0])
         else:
             value = lanes.run(one, types, arguments)
         self.values.append(value)
