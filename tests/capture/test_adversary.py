@@ -8,10 +8,6 @@ from tests.programs.routes import ROUTES, available
 
 # What is known to be wrong: the case, the route, and why.
 KNOWN = {
-    (
-        "own_gradient",
-        "trace",
-    ): "a trace keeps the forward of an autograd.Function, not its backward",
     ("run_by_a_thread", "trace"): "the thread has no trace; its error stays there, as Python's do",
 }
 

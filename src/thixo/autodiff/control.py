@@ -157,7 +157,20 @@ def _show_rule(reverse: Reverse, node: Node) -> None:
     reverse.add(node.args[0], reverse.gradient(node.outputs[0]))
 
 
+# ---- gradients of users' own
+
+
+def _own_rule(reverse: Reverse, node: Node) -> None:
+    back, values, inputs, kept = node.args
+    gradients = [reverse.trace.value_of(reverse.gradient(v)) for v in node.outputs]
+    shown = dict(zip(values, node.outputs, strict=True))  # as which gradients reach them
+    found = record(reverse.trace, CALL, back, [*gradients, *(shown.get(v, v) for v in kept)])
+    for value, gradient in zip(inputs, found, strict=True):
+        reverse.add(value, reverse.tensor(gradient))
+
+
 CONTROL_RULES = {
+    "own_gradient": _own_rule,
     "show": _show_rule,
     "call": _call_rule,
     "fused": _fused_rule,

@@ -1,7 +1,7 @@
 """autograd.Function: an operation with the user's own forward and backward."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thixo import _core
@@ -145,41 +145,61 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and record backward."""
-        ctx = FunctionCtx(cls)
-        ctx._count = len(args)
-        ctx._positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        inputs = tuple(args[i] for i in ctx._positions)
-        records = _core.is_grad_enabled() and any(t.requires_grad for t in inputs)
-        ctx.needs_input_grad = tuple(
-            records and isinstance(a, Tensor) and a.requires_grad for a in args
+        return apply(cls, FunctionCtx(cls), args, kwargs)
+
+
+# Set where graphs are: gives the results of a traced Function their gradient in the graph.
+in_graph: Callable[[Any, Any, Any, Any], tuple[Any, ...]] | None = None
+
+
+def apply(function: Any, ctx: FunctionCtx, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """What `Function.apply` does; `function` has forward, backward and perhaps setup_context."""
+    ctx._count = len(args)
+    ctx._positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+    inputs = tuple(args[i] for i in ctx._positions)
+    graded = _core.is_grad_enabled()
+    records = graded and any(t.requires_grad for t in inputs)
+    # A graph may be called with other inputs that need gradients than those it was traced with.
+    traced = graded and in_graph is not None and _core.is_tracing()
+    ctx.needs_input_grad = tuple(
+        isinstance(a, Tensor) and (_moves(a) if traced else records and a.requires_grad)
+        for a in args
+    )
+    node = _core.function_node(ctx, inputs) if records else None
+    with no_grad():
+        if hasattr(function, "setup_context"):
+            result = function.forward(*args, **kwargs)
+            function.setup_context(ctx, args, result)
+        else:
+            result = function.forward(ctx, *args, **kwargs)
+    if not records and not traced:
+        return result
+    single = not isinstance(result, tuple)
+    outputs = ctx._own((result,) if single else result, inputs)
+    ctx._result_types = [
+        (tuple(o.shape), o.dtype) if isinstance(o, Tensor) else (None, None) for o in outputs
+    ]
+    differentiable = tuple(
+        isinstance(o, Tensor) and _moves(o) and not any(o is n for n in ctx._non_differentiable)
+        for o in outputs
+    )
+    dirty = ctx._written(outputs, inputs)
+    which = tuple(next((i for i, o in enumerate(outputs) if o is t), -1) for t in ctx._to_save)
+    if traced and in_graph is not None and not ctx._dirty:
+        outputs = in_graph(ctx, inputs, outputs, differentiable)
+        ctx._to_save = tuple(
+            outputs[i] if i >= 0 else t for i, t in zip(which, ctx._to_save, strict=True)
         )
-        node = _core.function_node(ctx, inputs) if records else None
-        with no_grad():
-            if cls.__dict__.get("setup_context") is not None or hasattr(cls, "setup_context"):
-                result = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, result)  # type: ignore[attr-defined]
-            else:
-                result = cls.forward(ctx, *args, **kwargs)
-        if not records:
-            return result
-        single = not isinstance(result, tuple)
-        outputs = ctx._own((result,) if single else result, inputs)
-        ctx._result_types = [
-            (tuple(o.shape), o.dtype) if isinstance(o, Tensor) else (None, None) for o in outputs
-        ]
-        differentiable = tuple(
-            isinstance(o, Tensor)
-            and (o.dtype.is_floating_point or o.dtype.is_complex)
-            and not any(o is n for n in ctx._non_differentiable)
-            for o in outputs
-        )
-        dirty = ctx._written(outputs, inputs)
+    if records:
         ctx._node = node
-        which = tuple(next((i for i, o in enumerate(outputs) if o is t), -1) for t in ctx._to_save)
         _core.save_function(node, ctx._to_save, which)
         _core.attach_function(node, outputs, differentiable, dirty)
         ctx._to_save = ()
-        return outputs[0] if single else outputs
+    return outputs[0] if single else outputs
+
+
+def _moves(t: Tensor) -> bool:
+    return t.dtype.is_floating_point or t.dtype.is_complex
 
 
 def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,7 +5,7 @@ import types
 from typing import Any
 
 from thixo import _core
-from thixo.capture import control, effects, operators
+from thixo.capture import control, effects, gradients, operators
 from thixo.capture.callees import call_function
 from thixo.capture.frames import current
 from thixo.capture.journal import Attribute
@@ -29,6 +29,10 @@ def attr(x: Any, name: Any) -> Any:
     if isinstance(x, _core.Tensor):
         return _tensor_attribute(x, name)
     capture = current()
+    if id(x) in capture.scheduled:
+        raise Refused(
+            f".{name}", "a schedule changes it at the end of the call", "step the schedule last"
+        )
     if name == "__dict__" and id(x) in capture.created:
         return _State(x)
     if name == "__dict__":
@@ -52,6 +56,7 @@ def attr(x: Any, name: Any) -> Any:
         path is not None
         and not changed(capture, (id(x), name))
         and not isinstance(value, types.MethodType)
+        and not (isinstance(value, types.BuiltinMethodType) and value.__self__ is x)
     ):
         quiet = isinstance(x, types.ModuleType) and x.__name__.split(".")[0] in _QUIET
         if not quiet:
@@ -80,6 +85,13 @@ def attr(x: Any, name: Any) -> Any:
     return control.usable(value, f"attribute {name}")
 
 
+def _is_method_of(value: Any, x: Any) -> bool:
+    """Whether it is a method of an object's, such as a dict's `values`, which is made anew at each look."""
+    if isinstance(value, types.BuiltinMethodType) and not isinstance(x, types.ModuleType):
+        return value.__self__ is x
+    return False
+
+
 def set_attr(x: Any, name: Any, value: Any) -> None:
     """`x.name = value`"""
     if isinstance(name, Choice):
@@ -87,6 +99,12 @@ def set_attr(x: Any, name: Any, value: Any) -> None:
         return
     if isinstance(x, Choice):
         operators.spread(x, lambda v: set_attr(v, name, value))
+        return
+    if isinstance(x, _core.Tensor) and name == "grad":
+        gradients.set_gradient(x, value)
+        return
+    if isinstance(x, _core.Tensor) and name == "data" and isinstance(value, _core.Tensor):
+        _set_data(x, value)
         return
     if isinstance(x, _core.Tensor | Symbolic):
         raise Refused(f".{name} = ...", "an attribute of a tensor is set", "return it instead")
@@ -108,8 +126,27 @@ def set_attr(x: Any, name: Any, value: Any) -> None:
     _write(capture, x, Attribute(x, name), value)
 
 
+def _set_data(x: Any, value: Any) -> None:
+    """`x.data = value`: the tensor has other elements, and the tape does not know."""
+    if tuple(value.shape) != tuple(x.shape) or value.dtype is not x.dtype:
+        raise Refused(".data = ...", "its shape or dtype changes", "set it outside")
+    was = _core.set_grad_enabled(False)
+    try:
+        x.copy_(value)
+    finally:
+        _core.set_grad_enabled(was)
+
+
 def change_attr(x: Any, name: str, op: str, later: Any) -> None:
     """`x.name += ...`; `later` computes the other side."""
+    if isinstance(x, _core.Tensor) and name == "data":
+        other = later()
+        was = _core.set_grad_enabled(False)
+        try:
+            operators.inplace(op, x, other)
+        finally:
+            _core.set_grad_enabled(was)
+        return
     set_attr(x, name, operators.inplace(op, attr(x, name), later()))
 
 
@@ -205,7 +242,11 @@ def _need_plain_setattr(x: Any, name: str, value: Any) -> None:
 
 
 def _tensor_attribute(x: Any, name: str) -> Any:
-    if name in ("grad", "grad_fn", "data", "_version", "is_leaf"):
+    if name == "grad":
+        return gradients.gradient_of(x)
+    if name == "data":
+        return x.detach()
+    if name in ("grad_fn", "_version") or (name == "is_leaf" and current().some_graded):
         raise Refused(
             f".{name}", "a graph has no tape", "use tx.autograd.grad outside of what is captured"
         )

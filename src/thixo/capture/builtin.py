@@ -9,7 +9,8 @@ import operator
 import types
 from typing import Any
 
-from thixo.capture import control, operators
+from thixo.autograd.backward import backward, grad
+from thixo.capture import control, gradients, operators
 from thixo.capture.builtin_numbers import (
     abs_,
     converter,
@@ -132,21 +133,18 @@ def _requires_grad(x: Any, *args: Any) -> Any:
     if x._value is None or x._value not in trace._own:
         raise Refused("requires_grad_()", "of a tensor from outside", "call it outside")
     capture.asked = True
+    capture.asked_of.append(x)
     return x.requires_grad_(*args)
 
 
-def _backward(x: Any, *args: Any, **kwargs: Any) -> Any:
-    raise Refused(
-        "backward()", "it leaves gradients in tensors", "return the loss, or use tx.autograd.grad"
-    )
-
-
 REPLACED[tensor] = tensor_
+REPLACED[backward] = gradients.backward
+REPLACED[grad] = gradients.grad
 METHODS: dict[str, Any] = {
     "requires_grad": _requires_grad,
     "retain_grad": _refused("retain_grad()", "a graph has no tape", "use it outside"),
     "register_hook": _refused("register_hook()", "a graph has no tape", "use it outside"),
-    "item": item, "tolist": tolist, "backward": _backward,
+    "item": item, "tolist": tolist, "backward": gradients.backward,
     "numpy": _refused("numpy()", "it needs the values of a tensor", "use operators of tensors"),
     "__len__": len_, "__bool__": operators.truth,
 }  # fmt: skip

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import importlib
 import os
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -12,6 +13,7 @@ from thixo.capture.builtin import METHODS, REPLACED, is_pure
 from thixo.capture.convert import convert, is_converted
 from thixo.capture.effects import check
 from thixo.capture.frames import Capture, current
+from thixo.capture.functions import APPLY, apply_captured
 from thixo.capture.numbers import weak
 from thixo.capture.operators import as_plain_tensor, spread
 from thixo.capture.paths import Path, look, path_of, read
@@ -66,12 +68,12 @@ def _call_object(f: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(method, types.FunctionType):
         name = type(f).__module__ or ""
         if name.startswith("thixo.") and not hasattr(f, "forward"):
-            return _call_plain(f, args, kwargs)
+            return plain_call(f, args, kwargs)
         if hasattr(f, "forward"):
             return _call_module(f, args, kwargs)
         return call_function(method, (f, *args), kwargs)
     if is_pure(f):
-        return _call_plain(f, args, kwargs)
+        return plain_call(f, args, kwargs)
     raise Refused(f"a call of {_name(f)}", "it is not known what it does", _LEAVE_OUT)
 
 
@@ -100,18 +102,24 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
         return new(f(*args, **kwargs))
     module = _module_of(f)
     if is_pure(f):
-        return _call_plain(f, args, kwargs)
+        return plain_call(f, args, kwargs)
     if module.startswith(("thixo.random", "thixo.threads", "thixo.config", "thixo.determinism")):
         raise Refused(f"a call of {_name(f)}", "it changes a state of Thixo's", _LEAVE_OUT)
+    if module.startswith(_TRAINING):
+        form = importlib.import_module("thixo.optim.captured").form_of(f)
+        if form is not None:
+            return form(*args, **kwargs)
     if module.startswith("thixo.nn.modules") and f.__name__ in _LISTS and args:
-        return _members(f, args, kwargs)
+        return read_members(f, args, kwargs)
     if module.startswith("thixo.") and not module.startswith("thixo.nn.modules"):
-        return _call_plain(f, args, kwargs)
+        return plain_call(f, args, kwargs)
     made = convert(f, Hooks(f))
     _note_defaults(f)
     return made(*args, **kwargs)
 
 
+# What changes gradients, parameters and states has a form of its own.
+_TRAINING = ("thixo.optim", "thixo.nn.utils.clip_grad", "thixo.nn.modules.module")
 _PACKAGE = os.path.dirname(_core.__path__[0]) + os.sep
 
 
@@ -128,7 +136,7 @@ _LISTS = {
 }
 
 
-def _members(f: Any, args: Any, kwargs: Any) -> Any:
+def read_members(f: Any, args: Any, kwargs: Any) -> Any:
     """The parameters of a Module, each by its own path."""
     owner = args[0]
     capture = current()
@@ -175,6 +183,8 @@ def _call_method(f: types.MethodType, args: Any, kwargs: Any) -> Any:
     owner, function = f.__self__, f.__func__
     if isinstance(owner, _core.Tensor):
         return call_operator(f, args, kwargs)
+    if function is APPLY:
+        return apply_captured(owner, args, kwargs)
     if isinstance(function, types.FunctionType):
         return call_function(function, (owner, *args), kwargs)
     return call(function, owner, *args, **kwargs)
@@ -242,7 +252,7 @@ def _element(a: Any, what: str) -> Any:
     return _argument(a, None, what)
 
 
-def _call_plain(f: Any, args: Any, kwargs: Any) -> Any:
+def plain_call(f: Any, args: Any, kwargs: Any) -> Any:
     """A function that is called as it is: pure, or a part of Thixo that records."""
     from thixo.capture.builtin import as_callable
     from thixo.capture.builtin_sequences import iterate
@@ -250,9 +260,6 @@ def _call_plain(f: Any, args: Any, kwargs: Any) -> Any:
 
     capture = current()
     what = _name(f)
-    taped = (getattr(f, "__module__", None) or "").startswith(_TAPED)
-    if taped and capture.graded:
-        raise Refused(f"a call of {what}", _NO_TAPE, _LEAVE_OUT)
     if not isinstance(f, type) and kwargs.get("requires_grad"):
         raise Refused(f"a call of {what}", "a graph makes no leaves of a tape", _LEAVE_OUT)
     for a in (*args, *kwargs.values()):
@@ -267,16 +274,7 @@ def _call_plain(f: Any, args: Any, kwargs: Any) -> Any:
         args = [iterate(a) if isinstance(a, _core.Tensor | Items) else a for a in args]
     given = [as_callable(_argument(a, None, what)) for a in args]
     named = {k: as_callable(_argument(a, None, what)) for k, a in kwargs.items()}
-    made = f(*given, **named)
-    if taped and capture.graded:
-        raise Refused(f"a call of {what}", _NO_TAPE, _LEAVE_OUT)
-    return new(made)
-
-
-_TAPED = ("thixo.autograd.backward", "thixo.autograd.functional", "thixo.autograd.check")
-_NO_TAPE = (
-    "gradients are taken through branches or loops of tensors, of which the tape knows nothing"
-)
+    return new(f(*given, **named))
 
 
 def new(x: Any) -> Any:
@@ -318,7 +316,7 @@ def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
             look(capture, a)
         return new(f(*args, **kwargs))
     if is_pure(f):
-        return _call_plain(f, args, kwargs)
+        return plain_call(f, args, kwargs)
     if isinstance(f, types.MethodDescriptorType) and args:  # list.append(x, 1)
         return call(getattr(args[0], name), *args[1:], **kwargs)
     raise Refused(f"a call of {_name(f)}", "it is not known what it does", _LEAVE_OUT)
@@ -398,7 +396,7 @@ def _instantiate(cls: type, args: Any, kwargs: Any) -> Any:
     if issubclass(cls, BaseException):
         return cls(*args, **kwargs)
     if cls in _PLAIN_CLASSES or is_pure(cls):
-        return _call_plain(cls, args, kwargs)
+        return plain_call(cls, args, kwargs)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return cls(*args, **kwargs)
     if module.startswith("thixo."):

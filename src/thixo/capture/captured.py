@@ -144,6 +144,8 @@ def _capture(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fixed: bool)
                             symbolic[id(leaf)] = trace.input(names[i], type, leaf.requires_grad)
                         given[i] = symbolic[id(leaf)]
                 own_args, own_kwargs = tree_unflatten(tree, given)
+                _note_given(capture, args, own_args, Path(Argument(0), "args"))
+                _note_given(capture, kwargs, own_kwargs, Path(Argument(1), "kwargs"))
                 _register(capture, args, own_args, Path(Argument(0), "args"))
                 _register(capture, kwargs, own_kwargs, Path(Argument(1), "kwargs"))
                 owner = getattr(f, "__self__", f)
@@ -152,12 +154,16 @@ def _capture(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fixed: bool)
                 plan = Plan(capture, trace)
                 with refused_at(f):
                     maker = plan.of(result, "return")
-                    made = changes(capture, plan)
+                    made = [*changes(capture, plan), *(later(plan) for later in capture.later)]
+            except BaseException:
+                for undo in reversed(capture.undo):
+                    undo()
+                raise
             finally:
                 capture.journal.take_back()
     except TraceError as error:
         raise refusal_of(error) from error
-    graph, plan.replaced = unify_sizes(trace.finish())
+    graph, plan.replaced = unify_sizes(trace.finish(), numbers=True)
     paths = _constants_to_inputs(graph, capture)
     try:
         graph.verify()
@@ -197,6 +203,21 @@ def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:
             "code",
         ):  # the class, and what is a value to a dict, are parts of the key
             capture.guards.setdefault((path.key, how), Assumed(path, how, seen))
+
+
+def _note_given(capture: Capture, original: Any, own: Any, path: Path) -> None:
+    """Note where the tensors of the arguments are; each has the gradient that the caller's has."""
+    if isinstance(own, _core.Tensor):
+        capture.given.setdefault(id(own), (own, path))
+        capture.originals[id(original)] = original
+        if own.requires_grad:
+            if original.is_leaf:
+                own.grad = original.grad
+            else:
+                capture.branched.add(id(own))
+    elif isinstance(own, tuple | list | dict):
+        for key in own.keys() if isinstance(own, dict) else range(len(own)):
+            _note_given(capture, original[key], own[key], path.step("item", key))
 
 
 def _constants_to_inputs(graph: Graph, capture: Capture) -> list[Path]:

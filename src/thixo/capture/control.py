@@ -16,6 +16,7 @@ from thixo.capture.merge import Merger, freeze
 from thixo.capture.numbers import OPERATORS, as_tensor, calculate
 from thixo.capture.paths import LOOKED, look, note_old
 from thixo.capture.refusal import Refused, refusal_of
+from thixo.capture.tape import attach
 from thixo.capture.values import (
     Choice,
     Maybe,
@@ -214,7 +215,20 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
         new = maker(values)
         if isinstance(new, Poison):
             new.refuse("a write to a tensor")
+        assign(outer, tensor, new)
+
+
+def assign(outer: Trace, tensor: Any, new: Any) -> None:
+    """Let a tensor be what a branch or a loop made of it; a leaf can have been written under no_grad only."""
+    if not (tensor.requires_grad and tensor.is_leaf):
         outer.aliases.assign(tensor, new)
+        return
+    outer._ungraded.add(new._value)
+    was = _core.set_grad_enabled(False)
+    try:
+        outer.aliases.assign(tensor, new)
+    finally:
+        _core.set_grad_enabled(was)
 
 
 def note_copies(
@@ -260,7 +274,6 @@ def append(
     **named: Any,
 ) -> list[Any]:
     """Append a node of control flow; its results as tensors, with gradients where `graded` says so."""
-    current().graded |= any(graded)
     # Under no_grad a choice of tensors is these tensors, gradients and all; what is computed has none: bodies say so.
     enabled = _core.is_grad_enabled() or any(graded)
     if enabled:
@@ -272,14 +285,17 @@ def append(
         raise refusal_of(error) from error
     node = outer.graph.nodes[-1]
     outer.own(node.outputs)
-    made = []
+    made, flags = [], []
     for value, wanted in zip(node.outputs, graded, strict=True):
         floating = value.type.dtype.is_floating_point or value.type.dtype.is_complex
-        if not enabled and floating:
+        if not enabled and floating and outer.cuts:
             outer._ungraded.add(value)
         tensor = make_symbolic(value)
-        made.append(tensor.requires_grad_(True) if wanted and floating else tensor)
+        made.append(tensor)
+        flags.append(wanted and floating)
         current().merged[id(tensor)] = weakref.ref(tensor)
+    if any(flags):
+        attach(outer, node, made, flags)
     return made
 
 

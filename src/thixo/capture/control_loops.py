@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thixo import _core
-from thixo.capture.control import Get, Left, Put, append, predicate, settled, trace_branch
+from thixo.capture.control import Get, Left, Put, append, assign, predicate, settled, trace_branch
 from thixo.capture.frames import Inner, current
 from thixo.capture.items import Items, as_items
 from thixo.capture.merge import freeze
@@ -399,7 +399,7 @@ class Loop:
             if value is not None:
                 self.capture.journal.write(cell, value)
         for tensor, value in zip(self.tensors, made[self.count + len(self.cells) :], strict=True):
-            outer.aliases.assign(tensor, value)
+            assign(outer, tensor, value)
 
 
 def _value(x: Any) -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from thixo import _core
 from thixo.capture.journal import CONTAINERS, Content, Journal
 from thixo.capture.refusal import Refused
+from thixo.capture.tape import remember
 from thixo.capture.values import Poison, is_ragged
 from thixo.graph import trace as tracing
 from thixo.graph.alias import Aliases
@@ -28,6 +29,16 @@ class Capture:
         self.sources: dict[int, tuple[Any, Any]] = {}  # id -> an object from outside, and its path
         self.guards: dict[Any, Any] = {}  # what was assumed of things from outside
         self.tensors: dict[int, tuple[Any, Any]] = {}  # id -> a tensor from outside, and its path
+        self.given: dict[int, tuple[Any, Any]] = {}  # id -> an argument's tensor, and its path
+        self.branched: set[int] = set()  # ids of arguments' tensors that are no leaves of the tape
+        self.asked_of: list[Any] = []  # tensors that requires_grad_() was called of
+        self.freed: set[Any] = set()  # values that backward has gone through
+        self.later: list[Any] = []  # what is done in Python after each call
+        self.scheduled: dict[int, Any] = {}  # what a schedule changes after the call
+        self.counts: dict[Any, Any] = {}  # which parameters of an optimizer share a count of steps
+        self.scalars: dict[Any, Any] = {}  # numbers from outside that are inputs, by their path
+        self.originals: dict[int, Any] = {}  # the caller's own tensors among the arguments
+        self.undo: list[Any] = []  # what is taken back where the capture fails
         self.looked: dict[int, Any] = {}  # containers whose content has been looked at
         self.copies: list[tuple[Any, Any]] = []  # rows that are views for Python and copies here
         self.created: dict[int, tuple[Any, int]] = {}  # id -> an object made inside, and when
@@ -45,7 +56,6 @@ class Capture:
         self.iterators: dict[int, tuple[Any, int]] = {}  # made inside, and when
         self.began = 0  # when the innermost branch began
         self.asked = False  # whether requires_grad_() was called
-        self.graded = False  # whether a result of a branch or a loop has gradients
         self.some_graded = False  # whether a tensor requires gradients on some paths only
         self.trying = 0
         self.kept: list[Any] = []  # what must live as long as its id is used
@@ -207,8 +217,10 @@ class Inner(Body):
     def __init__(self, name: str, outer: Trace) -> None:
         super().__init__(name, outer)
         self.aliases = InnerAliases(self, outer.aliases)
+        self.cuts = outer.cuts
         self.written: list[tuple[Any, Any]] = []  # tensors from outside, and what they became
         self.numbers = {}
+        self.histories: dict[Any, Any] = {}  # values, and tensors with the history that they had
 
     def key_of(self, op: Any, args: Any) -> Any:
         return node_key(op, args)
@@ -221,6 +233,9 @@ class Inner(Body):
         _core.set_tracing(self._was_tracing)
         tracing._active.stack.pop()
         self._guards.__exit__(*error)
+
+    def way_back(self, name: str) -> Any:
+        return way_back(name, self)
 
     def end(self) -> None:
         """Take writes to tensors from outside back; keep what they became."""
@@ -239,7 +254,17 @@ class Inner(Body):
 
     def value_of(self, tensor: Any) -> Any:
         need_fresh(tensor)
-        return super().value_of(tensor)
+        value = super().value_of(tensor)
+        if tensor.requires_grad:
+            remember(self, value, tensor)
+        return value
+
+
+def way_back(name: str, outer: Trace) -> Any:
+    """The trace of the way back of a user's Function."""
+    from thixo.capture.functions import Back
+
+    return Back(name, outer)
 
 
 def need_fresh(tensor: Any) -> None:
@@ -260,13 +285,20 @@ class Outer(Trace):
         super().__init__(name)
         self.aliases = CaptureAliases(self)
         self.numbers = {}
+        self.histories: dict[Any, Any] = {}  # values, and tensors with the history that they had
 
     def value_of(self, tensor: Any) -> Any:
         need_fresh(tensor)
-        return super().value_of(tensor)
+        value = super().value_of(tensor)
+        if tensor.requires_grad:
+            remember(self, value, tensor)
+        return value
 
     def key_of(self, op: Any, args: Any) -> Any:
         return node_key(op, args)
+
+    def way_back(self, name: str) -> Any:
+        return way_back(name, self)
 
     def concretize(self, what: str, text: str) -> None:
         _refuse_value(what, text)

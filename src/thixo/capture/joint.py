@@ -62,6 +62,7 @@ class GraphFunction:
         self._changed = [self._inputs.index(v) for v in graph.mutations]
         self._plain: Program | None = None
         self._recorded: dict[Any, Recorded] = {}
+        self._unmoved: set[Any] = set()  # sets of inputs that no result moves with
         self._special: dict[Any, GraphFunction] = {}
 
     def __call__(self, tensors: Sequence[Any]) -> list[Any]:
@@ -87,8 +88,8 @@ class GraphFunction:
         """What has memory of its own, and how the outputs are found there."""
         if _core.is_grad_enabled():
             needs = [t.requires_grad for t in given]
-            if True in needs:
-                return self._record(given, needs)
+            if True in needs and (found := self._record(given, needs)) is not None:
+                return found
         program = self._plain
         if program is not None:
             computed = program.quick(given)
@@ -116,9 +117,17 @@ class GraphFunction:
 
     # ---- with gradients
 
-    def _record(self, given: tuple[Any, ...], needs: list[bool]) -> tuple[Results, list[Any]]:
+    def _record(
+        self, given: tuple[Any, ...], needs: list[bool]
+    ) -> tuple[Results, list[Any]] | None:
+        """A call that the tape knows of; None where no result moves with what needs gradients."""
         key = tuple(needs)
+        if key in self._unmoved:
+            return None
         one = self._recorded.get(key)
+        if one is None and self._moves(needs) is False:
+            self._unmoved.add(key)
+            return None
         if one is None:
             special = self._specialised(given)
             if special is not None:
@@ -130,6 +139,17 @@ class GraphFunction:
         for place, at in one.copied:
             tx.copy_(given[place], computed[at])
         return self._results, computed
+
+    def _moves(self, needs: list[bool]) -> bool:
+        """Whether gradients flow from a result, or from what is written for the tape to see."""
+        wanted = [i for i, needed in enumerate(needs) if needed]
+        moved = _depending(self._pure(()), wanted)
+        if any(v in moved for v in self._results.computed):
+            return True
+        if any(not look.computed for look in self._results.looks):
+            return True  # a view of an input has its history
+        changed = [(i, self.graph.mutations[self._inputs[i]]) for i in self._changed]
+        return any(v not in self._results.past and (v in moved or needs[i]) for i, v in changed)
 
     def _recorder(self, needs: list[bool]) -> Recorded:
         wanted = [i for i, needed in enumerate(needs) if needed]

@@ -5,9 +5,9 @@ merged with what the other branch left; at the end all is taken back, and what i
 """
 
 from collections import deque
-from typing import Any
+from typing import Any, ClassVar
 
-from thixo.capture.values import UNSET, Poison
+from thixo.capture.values import UNSET, Poison, Symbolic
 
 
 class Attribute:
@@ -56,6 +56,25 @@ class Attribute:
 
     def __str__(self) -> str:
         return f"attribute {self.name} of {type(self.owner).__name__}"
+
+
+class Gradient(Attribute):
+    """The `.grad` of a tensor."""
+
+    # What no tensor can hold, such as a gradient that is None on some paths; only while something is captured.
+    odd: ClassVar[dict[int, Any]] = {}
+
+    def read(self) -> Any:
+        return self.odd.get(id(self.owner), self.owner.grad)
+
+    def write(self, value: Any) -> None:
+        self.odd.pop(id(self.owner), None)
+        if isinstance(value, Symbolic | Poison):
+            self.odd[id(self.owner)], value = value, None
+        self.owner.grad = value
+
+    def __str__(self) -> str:
+        return "the gradient of a tensor"
 
 
 class Content:

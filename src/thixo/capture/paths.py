@@ -15,6 +15,8 @@ from thixo.capture.held import held
 from thixo.capture.journal import Attribute, Content, Global
 from thixo.capture.refusal import Refused
 from thixo.capture.values import UNSET, Symbolic, alike
+from thixo.dtype import float64
+from thixo.tensor import tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
 LOOKED = (list, tuple, dict, set, frozenset, deque)
@@ -54,6 +56,13 @@ class Path:
                 found = found.__closure__[key]
             elif how == "entry":
                 found = list(found)[key]
+            elif how == "state":  # of an optimizer, for a parameter
+                group, place = key
+                found = dict.get(found.state, found.param_groups[group]["params"][place])
+                if found is None:
+                    raise LookupError("no state")
+            elif how == "call":
+                found = getattr(found, key)()
             elif how == "default":
                 found = found.__defaults__[key]
             elif how == "kwdefault":
@@ -69,6 +78,16 @@ class Path:
                 f".{key}" if how == "attr" else f"[{key!r}]" if how == "item" else f".<{how} {key}>"
             )
         return text
+
+
+class Scalar(Path):
+    """A way to a number, which is an input of the graph: it may be another one at each call."""
+
+    def fetch(self, leaves: list[Any]) -> Any:
+        found = super().fetch(leaves)
+        if not isinstance(found, int | float):
+            raise TypeError("a number was expected")
+        return tensor(float(found), dtype=float64)
 
 
 class Argument(NamedTuple):
@@ -102,6 +121,8 @@ class Assumed(NamedTuple):
             return len(found) == self.value
         if self.how == "keys":
             return tuple(found) == self.value
+        if self.how == "holds":
+            return bool(self.value(found, leaves))
         return False
 
     def __str__(self) -> str:

@@ -13,6 +13,7 @@ from thixo.capture.refusal import Refused
 from thixo.capture.values import TYPES, UNSET, Choice, Maybe, Mixed, Number, Poison, Symbolic
 from thixo.errors import CaptureError
 from thixo.graph.trace import Trace
+from thixo.ops import public as tx
 from thixo.symbolic import Dim
 
 
@@ -81,6 +82,8 @@ class Plan:
         path = self.capture.tensors.get(id(x))
         if path is not None and path[0] is x:
             return lambda call: path[1].fetch(call.arguments)
+        if x.requires_grad and self._is_freed(x):
+            x = tx.detach(x)
         place = self._output(x)
         if self.capture.asked and x.requires_grad:
             return lambda call: _need_gradient(call.outputs[place])
@@ -94,6 +97,17 @@ class Plan:
         if is_slice:
             return lambda call: slice(*(p(call) for p in parts))
         return lambda call: _core.Size([p(call) for p in parts])
+
+    def _is_freed(self, x: Any) -> bool:
+        """Whether backward has gone through what a tensor was computed from."""
+        freed = self.capture.freed
+        if not freed:
+            return False
+        needed = {self.trace.value_of(x)}
+        for node in reversed(self.trace.graph.nodes):
+            if not needed.isdisjoint(node.outputs):
+                needed.update(node.inputs)
+        return not needed.isdisjoint(freed)
 
     def _mixed(self, x: Mixed) -> Maker:
         place, flag = self._output(x.tensor), self._output(x.flag.tensor)
@@ -265,7 +279,7 @@ def _set(cell: Any, path: Path, call: Call, new: Any) -> None:
         if isinstance(owner, type):
             setattr(owner, cell.name, new) if new is not UNSET else delattr(owner, cell.name)
         else:
-            Attribute(owner, cell.name).write(new)
+            type(cell)(owner, cell.name).write(new)
     elif isinstance(cell, Global):
         Global(owner, cell.name).write(new)
     else:

@@ -8,8 +8,8 @@ from thixo.graph.typing import result_types
 from thixo.symbolic import Dim, Guard, Size, compare, guards
 
 
-def unify_sizes(graph: Graph) -> "tuple[Graph, dict[str, Size]]":
-    """Replace symbols that guards say are equal to others; the graph, and what was replaced.
+def unify_sizes(graph: Graph, numbers: bool = False) -> "tuple[Graph, dict[str, Size]]":
+    """Replace symbols that guards say are equal to others, or to numbers; the graph, and what was replaced.
 
     The guard is then part of the input types, which name one symbol twice.
     """
@@ -18,7 +18,7 @@ def unify_sizes(graph: Graph) -> "tuple[Graph, dict[str, Size]]":
     for guard in graph.guards:
         left, right = (_replace(s, replaced) for s in (guard.left, guard.right))
         equal = (guard.op == "==") == guard.result and guard.op in ("==", "!=")
-        new = _solve(left, right) if equal else None
+        new = _solve(left, right, numbers) if equal else None
         if new is None:
             kept.append(guard)
             continue
@@ -56,8 +56,12 @@ def _guard_new_sizes(graph: Graph) -> None:
                 graph.guards.append(guard)
 
 
-def _solve(left: Size, right: Size) -> tuple[str, Size] | None:
-    """Which symbol an equality gives away, and what it is. Not for numbers: their guard names a line."""
+def _solve(left: Size, right: Size, numbers: bool) -> tuple[str, Size] | None:
+    """Which symbol an equality gives away, and what it is. For numbers on request: their guard names a line."""
+    for side, number in ((left, right), (right, left)):
+        name = symbol_name(side)
+        if numbers and name is not None and not isinstance(number, Dim):
+            return name, number
     if not isinstance(left, Dim) or not isinstance(right, Dim):
         return None
     for side, other in ((right, left), (left, right)):

@@ -350,6 +350,8 @@ def real(x: Tensor) -> Tensor:
 
 def number(x: Tensor) -> Any:
     """The value of a 0-d tensor; while tracing, when there is none, a float64 tensor."""
+    if x._value is not None:
+        return x.to(tx.float64)
     try:
         return x.item()
     except TraceError:

@@ -21,6 +21,7 @@ from typing import Any
 
 from thixo.errors import ArgumentError
 from thixo.graph.ir import Graph
+from thixo.graph.own_gradient import forward_only
 from thixo.runtime.base import Executor
 from thixo.runtime.frames import Frames
 from thixo.runtime.serial import Serial
@@ -37,4 +38,4 @@ def executor(graph: Graph, name: str = "serial", **options: Any) -> Executor:
         raise ArgumentError(
             f"executor: there is none called {name!r}; there are {', '.join(sorted(EXECUTORS))}"
         )
-    return EXECUTORS[name](graph, **options)
+    return EXECUTORS[name](forward_only(graph), **options)

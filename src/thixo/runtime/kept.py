@@ -29,6 +29,7 @@ from thixo.errors import GraphError
 from thixo.graph.constants import INLINE
 from thixo.graph.control import subgraphs
 from thixo.graph.ir import Graph
+from thixo.graph.own_gradient import forward_only
 from thixo.graph.parser import parse
 from thixo.graph.text import constant_data, graph_text
 from thixo.passes import optimize
@@ -52,6 +53,7 @@ def optimized(graph: Graph, off: Iterable[str] = (), budget: int | float | None 
     >>> optimized(graph) == optimized(graph) == tx.passes.optimize(graph).graph
     True
     """
+    graph = forward_only(graph)
     with without_collecting():
         return _optimized(graph, sorted(off), budget)
 

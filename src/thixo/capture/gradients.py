@@ -1,0 +1,212 @@
+"""Gradients as state: `backward()` and `.grad` in captured code.
+
+The tape works on symbolic tensors as on others, so what backward computes is recorded. `.grad` of a tensor from outside is a
+cell of the journal: what it was is an input or assumed to be None, what it becomes is a result.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from thixo import _core
+from thixo.autograd.backward import backward as run_backward
+from thixo.autograd.backward import grad as run_grad
+from thixo.capture.frames import Capture, Inner, current
+from thixo.capture.journal import Gradient
+from thixo.capture.paths import Path, read
+from thixo.capture.refusal import Refused
+from thixo.graph.ir import Value, values_in
+from thixo.graph.trace import Trace, current_trace, make_symbolic
+
+_OUTSIDE = "do it outside of what is captured"
+
+
+def path_of_tensor(capture: Capture, tensor: Any) -> Path | None:
+    """The path of a tensor from outside; None for one that captured code made."""
+    found = capture.tensors.get(id(tensor)) or capture.given.get(id(tensor))
+    return found[1] if found is not None and found[0] is tensor else None
+
+
+def cell_of(capture: Capture, tensor: Any) -> Gradient:
+    """The cell of a tensor's `.grad`."""
+    cell = Gradient(tensor, "grad")
+    path = path_of_tensor(capture, tensor)
+    if path is not None:
+        capture.outside[cell.key] = path
+    capture.kept.append(tensor)
+    return cell
+
+
+def is_changed(capture: Capture, tensor: Any) -> bool:
+    """Whether captured code has set this `.grad`."""
+    key = Gradient(tensor, "grad").key
+    return any(key in level for level in capture.journal.levels)
+
+
+def gradient_of(tensor: Any) -> Any:
+    """`tensor.grad`, noted where it was there before."""
+    capture = current()
+    if not is_changed(capture, tensor):
+        _assume(capture, tensor, tensor.grad)
+    return Gradient(tensor, "grad").read()
+
+
+def _assume(capture: Capture, tensor: Any, grad: Any) -> None:
+    path = path_of_tensor(capture, tensor)
+    if path is not None:
+        read(capture, path.step("attr", "grad"), grad)
+    elif grad is not None and grad._value is None:
+        raise Refused(".grad", "it is not known whose it is", _OUTSIDE)
+
+
+def set_gradient(tensor: Any, new: Any) -> None:
+    """`tensor.grad = new`"""
+    if new is not None and not isinstance(new, _core.Tensor):
+        raise Refused(".grad = ...", f"it is set to {type(new).__name__}", "set a tensor or None")
+    capture = current()
+    if new is not None:
+        if tuple(new.shape) != tuple(tensor.shape) or new.dtype is not tensor.dtype:
+            raise Refused(".grad = ...", "it has another shape or dtype than its tensor", "cast it")
+    capture.journal.write(cell_of(capture, tensor), new)
+
+
+def backward(
+    tensors: Any,
+    gradient: Any = None,
+    retain_graph: Any = None,
+    create_graph: Any = False,
+    inputs: Any = None,
+) -> None:
+    """`loss.backward()` and `tx.autograd.backward`."""
+    capture, trace = current(), current_trace()
+    assert trace is not None
+    roots = [tensors] if isinstance(tensors, _core.Tensor) else list(tensors)
+    leaves = _leaves(capture, trace, inputs)
+    before = [(t, t.grad) for t in leaves]
+    need_own_history(trace)
+    run_backward(tensors, gradient, retain_graph, bool(create_graph), inputs)
+    for tensor, old in before:
+        if tensor.grad is not old:
+            _accumulated(capture, trace, tensor, old, bool(create_graph))
+    if not (create_graph if retain_graph is None else retain_graph):
+        freed(capture, trace, roots)
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: Any = None,
+    create_graph: Any = False,
+    allow_unused: Any = None,
+    materialize_grads: Any = False,
+) -> Any:
+    """`tx.autograd.grad`"""
+    capture, trace = current(), current_trace()
+    assert trace is not None
+    need_own_history(trace)
+    wanted = [inputs] if isinstance(inputs, _core.Tensor) else list(inputs)
+    _need_no_turn_before(trace, outputs, wanted)
+    found = run_grad(
+        outputs, inputs, grad_outputs, retain_graph, bool(create_graph), allow_unused,
+        bool(materialize_grads),
+    )  # fmt: skip
+    if not (create_graph if retain_graph is None else retain_graph):
+        freed(capture, trace, [outputs] if isinstance(outputs, _core.Tensor) else list(outputs))
+    return found
+
+
+def _need_no_turn_before(trace: Trace, outputs: Any, wanted: Sequence[Any]) -> None:
+    """Refuse gradients that would flow through what a loop carries from the turn before."""
+    if not isinstance(trace, Inner):
+        return
+    boxes = {t._value for t in trace.inputs if t.requires_grad}
+    boxes -= {t._value for t in wanted}
+    needed = {o._value for o in ([outputs] if isinstance(outputs, _core.Tensor) else outputs)}
+    stop = {t._value for t in wanted}
+    for node in reversed(trace.graph.nodes):
+        if not needed.isdisjoint(node.outputs) and node.op.full_name != "detach":
+            needed.update(v for v in values_in(node.args) if v not in stop)
+    if not needed.isdisjoint(boxes):
+        raise Refused(
+            "gradients", "they flow through what a loop carries from the turn before", "detach() it"
+        )
+
+
+def _accumulated(capture: Capture, trace: Trace, tensor: Any, old: Any, history: bool) -> None:
+    """Backward has added to a leaf's gradient: note it, and let it be the same tensor as in eager mode."""
+    new = tensor.grad
+    if isinstance(trace, Inner) and any(t is tensor for t in trace.inputs):
+        raise Refused(
+            "backward()", "it goes through what a loop carries from the turn before", "detach() it"
+        )
+    if id(tensor) in capture.branched:
+        raise Refused("backward()", "it goes on to tensors outside of what is captured", _OUTSIDE)
+    tensor.grad = old
+    if id(tensor) in Gradient.odd:
+        raise Refused("backward()", "a gradient is there on some paths only", "zero_grad() before")
+    if not is_changed(capture, tensor):
+        _assume(capture, tensor, old)
+    cell = cell_of(capture, tensor)
+    if history:
+        capture.journal.write(cell, new)
+        return
+    own = make_symbolic(trace.value_of(new))  # two leaves may have got one tensor
+    if old is None:
+        capture.journal.write(cell, own)
+        return
+    capture.journal.note(cell)
+    was = _core.set_grad_enabled(False)
+    try:
+        trace.aliases.assign(old, own)
+    finally:
+        _core.set_grad_enabled(was)
+
+
+def _leaves(capture: Capture, trace: Trace, inputs: Any) -> list[Any]:
+    """Tensors whose `.grad` backward may change."""
+    found: dict[int, Any] = {}
+    if inputs is not None:
+        given = [inputs] if isinstance(inputs, _core.Tensor) else inputs
+        found.update((id(t), t) for t in given)
+    for one in _stack(trace):
+        for tensor, _ in one.constants.values():
+            found[id(tensor)] = tensor
+        for tensor in one.inputs:
+            found[id(tensor)] = tensor
+    for tensor in capture.asked_of:
+        found[id(tensor)] = tensor
+    return [t for t in found.values() if t.requires_grad and (t.is_leaf or inputs is not None)]
+
+
+def _stack(trace: Any) -> list[Trace]:
+    """A trace and those around it."""
+    found = []
+    while trace is not None:
+        found.append(trace)
+        trace = getattr(trace, "outer", None)
+    return found
+
+
+def need_own_history(trace: Trace) -> None:
+    """Refuse to go back through what was computed before the function was called."""
+    for one in _stack(trace):
+        for tensor, _ in one.constants.values():
+            if tensor.requires_grad and tensor._value is None and not tensor.is_leaf:
+                raise Refused(
+                    "gradients",
+                    "a tensor from outside has a history, into which they would go on",
+                    "detach it, or pass it as an argument and return the loss",
+                )
+
+
+def freed(capture: Capture, trace: Trace, roots: Sequence[Any]) -> None:
+    """Note what can be differentiated no more: all that the roots were computed from."""
+    needed: set[Value] = {r._value for r in roots if r._value is not None}
+    for node in reversed(trace.graph.nodes):
+        if not needed.isdisjoint(node.outputs):
+            needed.update(values_in(node.args))
+    gone = {v for n in trace.graph.nodes for v in n.outputs if v in needed}
+    capture.freed |= gone
+    if trace.numbers is not None:  # what is computed once more has a history of its own
+        known = trace.numbers.items()
+        trace.numbers = {k: n for k, n in known if gone.isdisjoint(n.outputs)}
