@@ -61,6 +61,7 @@ _HOMES = {
         "HalfTensor IntTensor LongTensor ShortTensor",
         "thixo.threads": "get_num_threads set_num_threads",
         "thixo.capture.lazy": "lazy get_mode set_mode",
+        "thixo.capture.flow": "cond switch while_loop scan map",
         "thixo.determinism": "are_deterministic_algorithms_enabled "
         "is_deterministic_algorithms_warn_only_enabled use_deterministic_algorithms",
     }.items()

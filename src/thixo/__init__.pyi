@@ -41,6 +41,11 @@ from thixo.autograd import is_grad_enabled as is_grad_enabled
 from thixo.autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from thixo.autograd import no_grad as no_grad
 from thixo.autograd import set_grad_enabled as set_grad_enabled
+from thixo.capture.flow import cond as cond
+from thixo.capture.flow import map as map
+from thixo.capture.flow import scan as scan
+from thixo.capture.flow import switch as switch
+from thixo.capture.flow import while_loop as while_loop
 from thixo.capture.lazy import get_mode as get_mode
 from thixo.capture.lazy import lazy as lazy
 from thixo.capture.lazy import set_mode as set_mode

@@ -421,14 +421,20 @@ def test_an_iterator_is_not_taken_from_by_one_side_of_a_branch_for_the_other():
         tx.jit.script(f)(tx.tensor(1.0))
 
 
-def test_gradients_within_go_through_a_branch():
+def test_gradients_within_go_through_branches_and_loops():
     def f(x):
-        y = (x * x if x > 0 else x) + x * 3
-        return tx.autograd.grad(y, x)[0]
+        y = (x * x * x if x > 0 else x) + x * 3
+        while y < 50:
+            y = y * x * 2 + 1
+        (slope,) = tx.autograd.grad(y, x, create_graph=True)
+        (bend,) = tx.autograd.grad(slope * slope, x)
+        return y, slope, bend
 
     scripted = tx.jit.script(f)
-    assert scripted(tx.tensor(1.5, requires_grad=True)).item() == 6.0
-    assert scripted(tx.tensor(-1.5, requires_grad=True)).item() == 4.0
+    for value in (1.5, 4.0, 0.7):
+        x = tx.tensor(value, dtype=tx.float64, requires_grad=True)
+        for found, expected in zip(scripted(x), f(x), strict=True):
+            assert tx.allclose(found, expected)
 
 
 def test_shapes_and_slices_are_returned_as_numbers():

@@ -25,7 +25,7 @@ from tests.fuzz.compare import Moved, as_array
 from tests.fuzz.generate import Generator, Made
 from tests.fuzz.shrink import as_test
 from thixo.autodiff import add_gradients, gradient_graph, tangent_graph
-from thixo.autodiff.reverse import has_gradient
+from thixo.autodiff.depending import has_gradient
 from thixo.errors import ThixoError
 from thixo.graph import Graph, Interpreter, parse
 from thixo.graph.control import subgraphs

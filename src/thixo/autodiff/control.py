@@ -16,9 +16,9 @@ from thixo.graph.control import CALL, COND, SWITCH
 from thixo.graph.control_types import instantiate
 from thixo.graph.ir import Graph, Node, Type, Value
 from thixo.graph.sizes import symbol_name, symbols_in
-from thixo.graph.trace import Trace
+from thixo.graph.trace import Trace, make_symbolic
 from thixo.ops import public as tx
-from thixo.symbolic import Dim, Size
+from thixo.symbolic import Dim, Size, same
 
 if TYPE_CHECKING:
     from thixo.autodiff.reverse import Reverse
@@ -80,24 +80,31 @@ def _branch_rule(
     saved = [instantiate(h.forward, closed, "cond")[count:] for h in halves]
     bound = {n for t in closed for s in t.shape for n in symbols_in(s)}
     # A size that only the taken branch knows: nothing is saved, the way back computes the branch once more.
+    made = [instantiate(b, closed, "cond") for b in branches]
     again = any(
-        n not in bound for types in saved for t in types for s in t.shape for n in symbols_in(s)
+        n not in bound
+        for types in (*saved, *([types[i] for i in given] for types in made))
+        for t in types
+        for s in t.shape
+        for n in symbols_in(s)
     )
     if again:
         graphs = list(branches)
         outer: list[Type] = []
     else:
         graphs = [_with_all_saved(h, closed, saved, k) for k, h in enumerate(halves)]
-        outer = further_types(node, instantiate(graphs[0], [v.type for v in inputs], "cond"))
+        outer = instantiate(graphs[0], [v.type for v in inputs], "cond")[count:]
 
     def run_back(record: Any, more: list[Value]) -> None:
         gradients = [reverse.trace.value_of(reverse.gradient(outputs[i])) for i in given]
         values = [*inputs, *more, *gradients]
         types = _closed([v.type for v in values])
         backwards = [
-            _branch_back(h, types, len(inputs), [len(s) for s in saved], k, again)
+            _branch_back(
+                h, types, len(inputs), [len(s) for s in saved], k, again, [made[k][i] for i in given], given
+            )
             for k, h in enumerate(halves)
-        ]
+        ]  # fmt: skip
         for i, value in zip(wanted, record(backwards, values), strict=True):
             reverse.add(inputs[i], reverse.tensor(value))
 
@@ -123,20 +130,38 @@ def _with_all_saved(
 
 
 def _branch_back(
-    halves: Halves, types: list[Type], inputs: int, saved: list[int], which: int, again: bool
+    halves: Halves,
+    types: list[Type],
+    inputs: int,
+    saved: list[int],
+    which: int,
+    again: bool,
+    shapes: list[Type],
+    places: Sequence[int],
 ) -> Graph:
-    """The way back of one branch, from all inputs, all that was saved, and the gradients."""
+    """The way back of one branch, from all inputs, all that was saved, and the gradients of results of these shapes."""
     with Trace(f"{halves.backward.name}_all") as trace:
         given = [trace.value_of(trace.input(f"x{i}", t)) for i, t in enumerate(types)]
         if again:
             made = record(trace, CALL, halves.forward, given[:inputs])
             own, seeds = made[len(made) - halves.saved :], given[inputs:]
+            shapes = [made[i].type for i in places]
         else:
             start = inputs + sum(saved[:which])
             own, seeds = given[start : start + saved[which]], given[inputs + sum(saved) :]
         kept = [given[i] for i in halves.kept]
+        seeds = [_sized(trace, seed, shape) for seed, shape in zip(seeds, shapes, strict=True)]
         trace.graph.outputs = record(trace, CALL, halves.backward, [*kept, *own, *seeds])
     return trace.finish()
+
+
+def _sized(trace: Trace, seed: Value, wanted: Type) -> Value:
+    """A gradient whose sizes only the branch knows: it has as many rows as the branch made."""
+    for axis, (has, size) in enumerate(zip(seed.type.shape, wanted.shape, strict=True)):
+        if isinstance(has, Dim) and has.hint is None and not same(has, size):
+            rows = tx.index_select(make_symbolic(seed), axis, tx.arange(size))
+            seed = trace.value_of(rows)
+    return seed
 
 
 def _closed(types: Sequence[Type]) -> list[Type]:

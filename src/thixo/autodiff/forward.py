@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from thixo import _core
-from thixo.autodiff.reverse import Reverse, has_gradient, is_differentiable
+from thixo.autodiff.depending import has_gradient, is_differentiable
+from thixo.autodiff.reverse import Reverse
 from thixo.errors import AutogradError, ThixoError
 from thixo.graph.control import CALL, COND, FUSED, SCAN, SWITCH, WHILE_LOOP, room, room_needed
 from thixo.graph.ir import Graph, Node, Value, map_values, values_in

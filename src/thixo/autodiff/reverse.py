@@ -10,8 +10,8 @@ from typing import Any
 
 from thixo import _core
 from thixo.autodiff.control import CONTROL_RULES
+from thixo.autodiff.depending import depending, has_gradient
 from thixo.autodiff.loops import KEPT_TURNS, can_be_cut, cut_long_loops
-from thixo.dtype import DType
 from thixo.errors import ArgumentError, AutogradError, ThixoError
 from thixo.graph.control import room, room_needed
 from thixo.graph.ir import Graph, Node, Value, values_in
@@ -127,15 +127,7 @@ class Reverse:
 
     def _depending(self) -> set[Value]:
         """The values through which gradients flow: those that depend on what is asked for."""
-        found = set(self.wrt)
-        for node in self.graph.nodes:
-            if is_differentiable(node) and any(v in found for v in values_in(node.args)):
-                found.update(
-                    v
-                    for v, flows in zip(node.outputs, _flowing(node), strict=True)
-                    if flows and has_gradient(v.type.dtype)
-                )
-        return found
+        return depending(self.graph, self.wrt)
 
     def _seed(self, outputs: Sequence[Value], seeds: Sequence[Value | None]) -> None:
         for value, seed in zip(outputs, seeds, strict=True):
@@ -239,22 +231,3 @@ class Reverse:
         gradient = match(gradient, value.type.shape, value.type.dtype)
         known = self.gradients.get(value)
         self.gradients[value] = gradient if known is None else tx.add(known, gradient)
-
-
-def has_gradient(dtype: DType) -> bool:
-    """Whether values of a dtype can have gradients."""
-    return dtype.is_floating_point or dtype.is_complex
-
-
-def is_differentiable(node: Node) -> bool:
-    """Whether gradients flow through a node at all."""
-    if node.op.kind == "control":
-        return True
-    return bool(gradient_rules(node.op))
-
-
-def _flowing(node: Node) -> list[bool]:
-    if node.op.kind == "control" or node.op.sig.many:
-        return [True] * len(node.outputs)
-    names = [o.rstrip("!") for o in node.op.sig.outputs]
-    return [name not in node.op.nondifferentiable for name in names]

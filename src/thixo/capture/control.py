@@ -4,7 +4,7 @@ Variables travel by `get()` and `put(values)`; everything else that a branch cha
 """
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -32,6 +32,7 @@ from thixo.capture.values import (
 from thixo.errors import ThixoError, user_line
 from thixo.graph.body import together
 from thixo.graph.control import COND
+from thixo.graph.ir import Value
 from thixo.graph.trace import Trace, current_trace, make_symbolic
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
@@ -215,20 +216,22 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
         new = maker(values)
         if isinstance(new, Poison):
             new.refuse("a write to a tensor")
-        assign(outer, tensor, new)
+        assign(outer, tensor, new, [a, b])
 
 
-def assign(outer: Trace, tensor: Any, new: Any) -> None:
-    """Let a tensor be what a branch or a loop made of it; a leaf can have been written under no_grad only."""
-    if not (tensor.requires_grad and tensor.is_leaf):
+def assign(outer: Trace, tensor: Any, new: Any, sides: Sequence[Left]) -> None:
+    """Write what branches or a loop's body wrote; past the tape where they did so under no_grad."""
+    made = [(s.frame, s.tensors[id(tensor)][1]) for s in sides if id(tensor) in s.tensors]
+    is_leaf = tensor.requires_grad and tensor.is_leaf  # it can have been written under no_grad only
+    if not is_leaf and not all(new._value in frame._ungraded for frame, new in made):
         outer.aliases.assign(tensor, new)
         return
     outer._ungraded.add(new._value)
-    was = _core.set_grad_enabled(False)
+    enabled = _core.set_grad_enabled(False)
     try:
         outer.aliases.assign(tensor, new)
     finally:
-        _core.set_grad_enabled(was)
+        _core.set_grad_enabled(enabled)
 
 
 def note_copies(
@@ -262,7 +265,14 @@ def _cond_node(
             frame.finish_body()
     captured = together(frames, 0)
     graphs = [f.graph for f in frames]
-    return append(outer, COND, (outer.value_of(pred), *graphs), captured, graded)
+    return append(
+        outer, COND, (outer.value_of(pred), *graphs), captured, graded, known_tensors(frames)
+    )
+
+
+def known_tensors(frames: Sequence[Inner]) -> dict[Any, Any]:
+    """The tensors from outside that bodies use, by their values there."""
+    return {value: t for frame in frames for value, t in frame.tensors.items()}
 
 
 def append(
@@ -271,9 +281,13 @@ def append(
     args: Sequence[Any],
     captured: Sequence[Any],
     graded: Sequence[bool],
+    tensors: Mapping[Any, Any],
     **named: Any,
 ) -> list[Any]:
-    """Append a node of control flow; its results as tensors, with gradients where `graded` says so."""
+    """Append a node of control flow; its results as tensors, with gradients where `graded` says so.
+
+    `tensors` are those that it uses, by their values.
+    """
     # Under no_grad a choice of tensors is these tensors, gradients and all; what is computed has none: bodies say so.
     enabled = _core.is_grad_enabled() or any(graded)
     if enabled:
@@ -284,24 +298,26 @@ def append(
     except ThixoError as error:
         raise refusal_of(error) from error
     node = outer.graph.nodes[-1]
+    outer.noted(node)
     outer.own(node.outputs)
-    made, flags = [], []
-    for value, wanted in zip(node.outputs, graded, strict=True):
+    made = [make_symbolic(value) for value in node.outputs]
+    moving = []
+    for tensor, value, wanted in zip(made, node.outputs, graded, strict=True):
         floating = value.type.dtype.is_floating_point or value.type.dtype.is_complex
         if not enabled and floating and outer.cuts:
             outer._ungraded.add(value)
-        tensor = make_symbolic(value)
-        made.append(tensor)
-        flags.append(wanted and floating)
+        moving.append(wanted and floating)
         current().merged[id(tensor)] = weakref.ref(tensor)
-    if any(flags):
-        attach(outer, node, made, flags)
+    if any(moving):
+        attach(outer, node, tensors, made, moving)
     return made
 
 
 def _cut(outer: Trace, a: Any) -> Any:
     """Values that a loop begins with: those made under no_grad have no gradients."""
-    return [outer._with_gradient_cut(v) for v in a] if isinstance(a, list) else a
+    if not isinstance(a, list) or not all(isinstance(v, Value) for v in a):
+        return a
+    return [outer._with_gradient_cut(v) for v in a]
 
 
 def settled(test: Any) -> Any:

@@ -6,7 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from thixo import _core
-from thixo.capture.control import Get, Left, Put, append, assign, predicate, settled, trace_branch
+from thixo.capture.control import (
+    Get,
+    Left,
+    Put,
+    append,
+    assign,
+    known_tensors,
+    predicate,
+    settled,
+    trace_branch,
+)
 from thixo.capture.frames import Inner, current
 from thixo.capture.items import Items, as_items
 from thixo.capture.merge import freeze
@@ -44,10 +54,18 @@ def while_(test: Any, body: Any, get: Get, put: Put, names: Sequence[str]) -> No
         body()
         box[0] = settled(test())
 
-    _while_node(box, turn, get, put, names)
+    while_node(box, turn, get, put, names)
 
 
-def _while_node(box: list[Any], turn: Any, get: Get, put: Put, names: Sequence[str]) -> None:
+def while_node(
+    box: list[Any],
+    turn: Any,
+    get: Get,
+    put: Put,
+    names: Sequence[str],
+    look_at_writes: Callable[[Sequence[Any]], None] | None = None,
+    **named: Any,
+) -> None:
     """A loop that goes on while what is in the box is true."""
 
     def get_all() -> tuple[Any, ...]:
@@ -64,6 +82,8 @@ def _while_node(box: list[Any], turn: Any, get: Get, put: Put, names: Sequence[s
     loop = Loop(turn, get_all, put_all, ["whether the loop goes on", *map(_shown, names)])
     loop.slots[0].forms = [loop_form()]
     loop.settle([])
+    if look_at_writes is not None:
+        look_at_writes(loop.tensors)
     outer = current_trace()
     assert outer is not None
     test = Inner("test", outer)
@@ -71,9 +91,9 @@ def _while_node(box: list[Any], turn: Any, get: Get, put: Put, names: Sequence[s
         state = [test.input(v.name, test.own_type(v.type)) for v in loop.state]
         test.output(state[0])
     captured = together([test, loop.frame], len(loop.state))
-    values = append(
-        outer, WHILE_LOOP, (test.graph, loop.frame.graph, loop.state), captured, loop.graded
-    )
+    args = (test.graph, loop.frame.graph, loop.state)
+    tensors = {**known_tensors([test, loop.frame]), **loop.given}
+    values = append(outer, WHILE_LOOP, args, captured, loop.graded, tensors, **named)
     loop.finish(values)
 
 
@@ -207,7 +227,7 @@ def _counted(items: Items, body: Any, go: Any, get: Get, put: Put, names: Sequen
         if put is not None:
             put(tuple(values[1:]))
 
-    _while_node(box, turn, get_all, put_all, ["the number of the turn", *names])
+    while_node(box, turn, get_all, put_all, ["the number of the turn", *names])
 
 
 def _scan_node(items: Items, body: Any, get: Get, put: Put, names: Sequence[str]) -> None:
@@ -218,7 +238,8 @@ def _scan_node(items: Items, body: Any, get: Get, put: Put, names: Sequence[str]
     captured = together([loop.frame], len(loop.state) + len(items.slices))
     slices = [outer.value_of(s) for s in items.slices]
     args = (loop.frame.graph, loop.state, slices)
-    loop.finish(append(outer, SCAN, args, captured, loop.graded, length=items.length))
+    tensors = {**known_tensors([loop.frame]), **loop.given}
+    loop.finish(append(outer, SCAN, args, captured, loop.graded, tensors, length=items.length))
 
 
 def _shown(name: str) -> str:
@@ -241,6 +262,7 @@ class Loop:
             Slot(n, freeze(v, self.capture)) for n, v in zip(names, self.start, strict=True)
         ]
         self.count = len(self.slots)
+        self.stacked: Callable[[], Sequence[Any]] = tuple  # further results of each turn
 
     def _all(self) -> list[Slot]:
         return self.slots
@@ -267,6 +289,7 @@ class Loop:
                         "for", "it writes to the tensor that it goes over", "loop over a clone()"
                     )
                 self.state = [outer.value_of(t) for t in given]
+                self.given = {outer.value_of(t): t for t in (*given, *rows)}
                 self._results(left, given)
                 return
         raise Refused(
@@ -293,7 +316,7 @@ class Loop:
         for tensor in rows:
             value = outer.value_of(tensor)
             inner = type(value.type)(value.type.dtype, value.type.shape[1:], value.type.device)
-            slices.append(frame.input("row", frame.own_type(inner)))
+            slices.append(frame.input("row", frame.own_type(inner), tensor.requires_grad))
         values = self._decoded(list(inputs))
         if self.put is not None:
             now = self.start
@@ -354,7 +377,7 @@ class Loop:
         return stable and not new_cells and not new_tensors
 
     def _results(self, left: Left, given: Sequence[Any]) -> None:
-        self.frame = left.frame
+        self.left, self.frame = left, left.frame
         with self.frame:
             made = [
                 t
@@ -362,10 +385,12 @@ class Loop:
                 if slot.is_carried and slot.lost is None
                 for t in slot.encode(after)
             ]
-            for t in made:
+            stacked = list(self.stacked())
+            for t in (*made, *stacked):
                 self.frame.output(t)
             self.frame.finish_body()
         self.graded = [x.requires_grad or y.requires_grad for x, y in zip(given, made, strict=True)]
+        self.graded += [t.requires_grad for t in stacked]
         if any(x.requires_grad != y.requires_grad for x, y in zip(given, made, strict=True)):
             self.capture.some_graded = True
 
@@ -399,7 +424,7 @@ class Loop:
             if value is not None:
                 self.capture.journal.write(cell, value)
         for tensor, value in zip(self.tensors, made[self.count + len(self.cells) :], strict=True):
-            assign(outer, tensor, value)
+            assign(outer, tensor, value, [self.left])
 
 
 def _value(x: Any) -> Any:

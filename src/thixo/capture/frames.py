@@ -10,7 +10,6 @@ from typing import Any
 from thixo import _core
 from thixo.capture.journal import CONTAINERS, Content, Journal
 from thixo.capture.refusal import Refused
-from thixo.capture.tape import remember
 from thixo.capture.values import Poison, is_ragged
 from thixo.graph import trace as tracing
 from thixo.graph.alias import Aliases
@@ -24,7 +23,8 @@ DEPTH = 60  # branches inside of branches: a recursion that no graph ends
 class Capture:
     """What one capture knows: who was there before, who was made inside, what was changed."""
 
-    def __init__(self) -> None:
+    def __init__(self, converts: bool = True) -> None:
+        self.converts = converts  # whether users' functions are rewritten
         self.journal = Journal()
         self.sources: dict[int, tuple[Any, Any]] = {}  # id -> an object from outside, and its path
         self.guards: dict[Any, Any] = {}  # what was assumed of things from outside
@@ -157,18 +157,22 @@ class CaptureAliases(Aliases):
     """Refuses writes that Python's views would show and copies here would not."""
 
     def assign(self, target: Any, result: Any) -> None:
-        root = self._root(target)
-        for ref, base in current().copies:
-            copy = ref()
-            if copy is not None and copy is root:
-                raise Refused(
-                    "a write to a tensor",
-                    "it is a row, or one of several tensors, at a place that the data decide",
-                    "write to a clone() of it",
-                )
-            if copy is not None and base is root:
-                current().stale[id(copy)] = ref
+        written(current(), self._root(target))
         super().assign(target, result)
+
+
+def written(capture: Capture, root: Any) -> None:
+    """A tensor is about to be written: refuse copies, and note those of it that Python would show the write in."""
+    for ref, base in capture.copies:
+        copy = ref()
+        if copy is not None and copy is root:
+            raise Refused(
+                "a write to a tensor",
+                "it is a row, or one of several tensors, at a place that the data decide",
+                "write to a clone() of it",
+            )
+        if copy is not None and base is root:
+            capture.stale[id(copy)] = ref
 
 
 class InnerAliases(CaptureAliases):
@@ -220,7 +224,6 @@ class Inner(Body):
         self.cuts = outer.cuts
         self.written: list[tuple[Any, Any]] = []  # tensors from outside, and what they became
         self.numbers = {}
-        self.histories: dict[Any, Any] = {}  # values, and tensors with the history that they had
 
     def key_of(self, op: Any, args: Any) -> Any:
         return node_key(op, args)
@@ -253,11 +256,8 @@ class Inner(Body):
         _refuse_value(what, text)
 
     def value_of(self, tensor: Any) -> Any:
-        need_fresh(tensor)
-        value = super().value_of(tensor)
-        if tensor.requires_grad:
-            remember(self, value, tensor)
-        return value
+        need_fresh(current(), tensor)
+        return super().value_of(tensor)
 
 
 def way_back(name: str, outer: Trace) -> Any:
@@ -267,9 +267,9 @@ def way_back(name: str, outer: Trace) -> Any:
     return Back(name, outer)
 
 
-def need_fresh(tensor: Any) -> None:
+def need_fresh(capture: Capture, tensor: Any) -> None:
     """Refuse a copy of a row where Python has a view that has changed meanwhile."""
-    stale = current().stale
+    stale = capture.stale
     if stale and id(tensor) in stale and stale[id(tensor)]() is tensor:
         raise Refused(
             "a tensor",
@@ -285,14 +285,10 @@ class Outer(Trace):
         super().__init__(name)
         self.aliases = CaptureAliases(self)
         self.numbers = {}
-        self.histories: dict[Any, Any] = {}  # values, and tensors with the history that they had
 
     def value_of(self, tensor: Any) -> Any:
-        need_fresh(tensor)
-        value = super().value_of(tensor)
-        if tensor.requires_grad:
-            remember(self, value, tensor)
-        return value
+        need_fresh(current(), tensor)
+        return super().value_of(tensor)
 
     def key_of(self, op: Any, args: Any) -> Any:
         return node_key(op, args)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from thixo.autodiff.reverse import _flowing, has_gradient, is_differentiable
+from thixo.autodiff.depending import flowing, has_gradient, is_differentiable
 from thixo.dtype import bool as bool_
 from thixo.graph.control import CALL, COND, FUSED, SCAN, SWITCH, WHILE_LOOP, draws
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
@@ -85,7 +85,7 @@ class _Shadow:
             read = list(values_in([node.args[p] for p in sorted(places)]))
         flags = self.union([self.flags.get(v, {}) for v in read if has_gradient(v.dtype)])
         if flags:
-            self.give(node, [flags if flows else {} for flows in _flowing(node)])
+            self.give(node, [flags if flows else {} for flows in flowing(node)])
 
     def give(self, node: Node, flags: Sequence[Flags]) -> None:
         """What the results of a node depend on."""

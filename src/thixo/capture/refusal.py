@@ -26,10 +26,14 @@ class Refused(BaseException):
 
     def error(self, name: str) -> CaptureError:
         """The error for the user of a captured function."""
-        text = f"script: {name} cannot be captured: {self.construct}: {self.reason}"
+        return CaptureError(f"script: {name} cannot be captured: {self.text()}")
+
+    def text(self) -> str:
+        """What, why, what to write instead, and the line."""
+        text = f"{self.construct}: {self.reason}"
         if self.remedy:
             text += f"; {self.remedy}"
-        return CaptureError(f"{text} ({self.line})" if self.line else text)
+        return f"{text} ({self.line})" if self.line else text
 
 
 def refusal_of(error: Exception) -> Refused:

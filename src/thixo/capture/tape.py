@@ -1,66 +1,168 @@
-"""Branches and loops on the tape of captured code, so that gradients which are taken inside flow through them."""
+"""Branches and loops on the tape: gradients that are taken inside of what is recorded go through nodes with graphs in them.
 
-from collections.abc import Sequence
+Where nothing more is asked for, the node's rule is recorded into the same graph, and the node keeps what its way back needs. For
+gradients of gradients, and from inside of a branch, the way back is a graph of its own, from the node's inputs, recorded as one
+call. That call is on the tape like the node itself, so any order follows.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thixo import _core
-from thixo.autodiff.control import CONTROL_RULES
-from thixo.autodiff.reverse import Reverse, has_gradient
+from thixo.autodiff.control import CONTROL_RULES, _closed
+from thixo.autodiff.depending import has_gradient
+from thixo.autodiff.reverse import Reverse, add_gradients
+from thixo.capture.frames import Inner, Outer
 from thixo.capture.refusal import Refused
-from thixo.errors import ThixoError
-from thixo.graph.ir import Node, Value, values_in
+from thixo.errors import AutogradError, InplaceError, ThixoError, describe
+from thixo.graph.body import carrier
+from thixo.graph.control import CALL, COND, SWITCH, draws
+from thixo.graph.ir import Graph, Node, Value, values_in
+from thixo.graph.sizes import sizes_in, symbol_name
 from thixo.graph.trace import Trace, current_trace, make_symbolic
+from thixo.graph.typing import result_types
 
 
-def remember(trace: Any, value: Value, tensor: Any) -> None:
-    """Note which tensor a value was, with its history at that time."""
-    if value in trace.histories:
+def attach(
+    trace: Trace,
+    node: Node,
+    tensors: Mapping[Value, Any],
+    results: Sequence[Any],
+    flags: Sequence[bool],
+) -> None:
+    """Put a node of a graph on the tape: those results that have gradients.
+
+    `tensors` are those that its inputs are the values of.
+    """
+    values = list(dict.fromkeys(values_in(node.args)))
+    bound = {symbol_name(s) for v in values for s in v.type.shape}
+    for size in sizes_in(node.args):  # a length that no input says
+        values += [carrier(trace, n, "gradients") for n in size.symbols if n not in bound]
+    moving = [
+        v
+        for v in values
+        if has_gradient(v.type.dtype) and v in tensors and tensors[v].requires_grad
+    ]
+    if not moving:
+        for tensor, flag in zip(results, flags, strict=True):
+            tensor.requires_grad_(flag)
         return
-    if not tensor.is_leaf:
-        ghost = make_symbolic(value)
-        _core.become(ghost, tensor)
-        tensor = ghost
-    trace.histories[value] = tensor
+    # Boxes of their own: what is written to the tensors later is not what the node has read.
+    inputs = {v: _ghost(v, tensors[v]) for v in moving}
+    context = _Context(trace, node, values, inputs)
+    context.handle = _core.function_node(context, tuple([tensors[v] for v in moving]))
+    _core.save_function(context.handle, (), ())
+    _core.attach_function(context.handle, tuple(results), tuple(flags), (-1,) * len(flags))
 
 
-def attach(trace: Any, node: Node, tensors: Sequence[Any], flags: Sequence[bool]) -> None:
-    """Give the results of a node of control flow their history."""
-    inputs = [v for v in dict.fromkeys(values_in(node.args)) if v in trace.histories]
-    if not inputs:
-        for tensor, flag in zip(tensors, flags, strict=True):
-            if flag:
-                tensor.requires_grad_(True)
-        return
-    context = _Context(trace, node, inputs)
-    handle = _core.function_node(context, tuple(trace.histories[v] for v in inputs))
-    _core.save_function(handle, (), ())
-    _core.attach_function(handle, tuple(tensors), tuple(flags), (-1,) * len(tensors))
+def _ghost(value: Value, tensor: Any) -> Any:
+    """The same value and history in a box of its own; a leaf is its own, gradients end in it."""
+    if tensor.is_leaf:
+        return tensor
+    ghost = make_symbolic(value)
+    _core.become(ghost, tensor)
+    _core.set_value(ghost, value)
+    return ghost
 
 
 class _Context:
-    """The way back through one node: its rule, recorded into the same graph."""
+    """What a node of the tape knows of the node of the graph."""
 
-    def __init__(self, trace: Trace, node: Node, inputs: list[Value]) -> None:
-        self._name = f"{node.op.full_name}Backward"
-        self._trace = trace
-        self._node = node
+    def __init__(
+        self, trace: Trace, node: Node, values: list[Value], inputs: dict[Value, Any]
+    ) -> None:
+        self._trace, self._node = trace, node
+        self._what = "a branch" if node.op in (COND, SWITCH) else "a loop"
+        self._name = f"{node.op.full_name.title().replace('_', '')}Backward"
+        self._op, self._args, self._outputs = node.op, node.args, node.outputs
+        self._source = node.source
+        self._values = values
         self._inputs = inputs
-        self._outputs = node.outputs
+        self._denoted = {v: t._value for v, t in inputs.items()}
+        self._known: dict[tuple[int, ...], Graph] = {}
+        self.handle: Any = None
 
     def _run_backward(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
-        kind = "a branch" if "cond" in self._name or "switch" in self._name else "a loop"
-        if _core.is_grad_enabled():
-            raise Refused(
-                "create_graph=True", f"gradients of gradients flow through {kind} of tensors", "take them outside"
-            )  # fmt: skip
-        if current_trace() is not self._trace:
-            raise Refused(
-                "gradients", f"they flow out of a branch or a loop, through {kind} before it", "take them outside"
-            )  # fmt: skip
-        try:
-            return _OneNode(self._trace, self._node, self._inputs).back(self._outputs, gradients)
-        except ThixoError as error:
-            raise Refused("gradients", f"through {kind}: {error}") from error
+        trace = current_trace()
+        if trace is None:
+            raise AutogradError(
+                f"backward of {self._name}: its trace has ended; take gradients inside of the traced function, or "
+                "of what it returns"
+            )
+        if trace is self._trace and not _core.is_grad_enabled():
+            try:
+                return _OneNode(trace, self._node, list(self._inputs)).back(
+                    self._outputs, gradients
+                )
+            except ThixoError as error:
+                raise _refused(trace, f"gradients through {self._what}", str(error)) from error
+        given = tuple([i for i, g in enumerate(gradients) if g is not None])
+        graph = self._known.get(given)
+        if graph is None:
+            graph = self._known[given] = self._backward(trace, given)
+        tensors = [self._again(v) for v in self._values]
+        tensors += [gradients[i] for i in given]
+        values = [trace.value_of(t) for t in tensors]
+        goes_on = _core.is_grad_enabled()
+        if goes_on:
+            values = [trace._with_gradient_cut(v) for v in values]
+        trace.graph.call(CALL, graph, values, source=self._source)
+        node = trace.graph.nodes[-1]
+        trace.own(node.outputs)
+        found = [make_symbolic(v) for v in node.outputs]
+        if goes_on:
+            flags = [has_gradient(t.dtype) for t in found]
+            attach(trace, node, dict(zip(values, tensors, strict=True)), found, flags)
+        elif trace.cuts:
+            trace._ungraded.update(node.outputs)
+        return tuple(found)
+
+    def _again(self, value: Value) -> Any:
+        """A tensor for one of the inputs."""
+        tensor = self._inputs.get(value)
+        if tensor is not None and tensor._value is self._denoted[value]:
+            return tensor
+        if tensor is not None and _core.is_grad_enabled():
+            raise InplaceError(
+                f"backward of {self._name}: {describe(tensor)} was overwritten in place since, and the gradient of its "
+                "gradient needs it; clone it before the write"
+            )
+        return make_symbolic(value)
+
+    def _backward(self, trace: Trace, given: tuple[int, ...]) -> Graph:
+        """The graph from the node's inputs and the gradients of its results to those of its inputs."""
+        graph = Graph(f"{self._op.full_name}_back")
+        seeds = [self._outputs[i] for i in given]
+        types = _closed([v.type for v in (*self._values, *seeds)])
+        count = len(self._values)
+        inputs = [graph.input(v.name, t) for v, t in zip(self._values, types, strict=False)]
+        gradients = [graph.input("g", t) for t in types[count:]]
+        inside = dict(zip(self._values, inputs, strict=True))
+        args = tuple([_inside(a, inside) for a in self._args])
+        node = graph.add(self._op, args, result_types(self._op, args), source=self._source)
+        if draws(graph, {}):
+            raise _refused(
+                trace,
+                f"gradients of gradients through {self._what}",
+                "it draws random numbers or prints; take them outside of what is captured",
+            )
+        wanted = [inside[v] for v in self._inputs]
+        outputs = [node.outputs[i] for i in given]
+        graph.outputs = add_gradients(graph, outputs, wanted, gradients)
+        return graph
+
+
+def _refused(trace: Trace, what: str, why: str) -> BaseException:
+    """What cannot be done, as captured code or as a trace says it."""
+    if isinstance(trace, Inner | Outer):
+        return Refused(what, *why.split("; ", 1))
+    return AutogradError(f"{what}: {why}")
+
+
+def _inside(a: Any, inside: Mapping[Value, Value]) -> Any:
+    if isinstance(a, Value):
+        return inside[a]
+    return [_inside(e, inside) for e in a] if isinstance(a, list) else a
 
 
 class _OneNode(Reverse):

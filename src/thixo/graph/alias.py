@@ -7,7 +7,7 @@ what it is a view of, up to the root, and every living view of that root is look
 
 import inspect
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thixo import _core
@@ -45,6 +45,9 @@ class Aliases:
         self.records: dict[int, ViewRecord] = {}  # id of a view
         self.families: dict[int, list[ViewRecord]] = {}  # id of a root -> its views, oldest first
         self.looking_again = False
+        self.before_write: Callable[[Any], None] | None = (
+            None  # asked with the root of what is written
+        )
 
     def results(self, op: Any, args: Sequence[Any], node: Node) -> list[Any]:
         """The symbolic tensors of a node's results, remembered where they are views."""
@@ -124,6 +127,8 @@ class Aliases:
 
     def assign(self, target: Any, result: Any) -> None:
         """Let a tensor denote a new value, and with it all that shares its memory."""
+        if self.before_write is not None:
+            self.before_write(self._root(target))
         self._refuse_shared_capture(target)
         node, current = target, result
         record = self.records.get(id(node))

@@ -23,6 +23,7 @@ class Body(Trace):
         self.captured: list[Value] = []  # of the outer graph, in the order of the inputs for them
         self._inside: dict[Value, Value] = {}
         self._seen: dict[int, tuple[Any, Any]] = {}  # tensors from outside, and what they denoted
+        self.tensors: dict[Value, Any] = {}  # whose values the captured ones are
         self._sizes: dict[Any, Dim] = {}
 
     def restore(self) -> list[tuple[Any, Any]]:
@@ -58,6 +59,7 @@ class Body(Trace):
             return value
         outer = self.outer.value_of(tensor)
         self._seen.setdefault(id(tensor), (tensor, value))
+        self.tensors.setdefault(outer, tensor)
         return self.capture(outer)
 
     def capture(self, outer: Value) -> Value:

@@ -96,16 +96,36 @@ def _substituted(type: Type, sizes: dict[str, Size]) -> Type:
 
 
 def alternatives(graphs: Sequence[Graph], given: list[Type], what: str) -> list[Type]:
-    """What each of some graphs gives: they must agree."""
-    first = instantiate(graphs[0], given, what)
+    """What one of some graphs gives: they must agree, but for sizes, which the data decide where they differ."""
+    found = instantiate(graphs[0], given, what)
     for graph in graphs[1:]:
         types = instantiate(graph, given, what)
-        if len(types) != len(first) or any(map(_differ, types, first)):
+        if len(types) != len(found) or any(map(_other_kind, types, found)):
             raise GraphError(
                 f"{what}: all branches must give the same types: "
-                f"({_listed(first)}) and ({_listed(types)})"
+                f"({_listed(found)}) and ({_listed(types)})"
             )
-    return first
+        found = list(map(_joined, found, types))
+    return found
+
+
+def _other_kind(a: Type, b: Type) -> bool:
+    return a.dtype is not b.dtype or a.device != b.device or a.ndim != b.ndim
+
+
+def _joined(a: Type, b: Type) -> Type:
+    if a is b or (_is_fixed(a) and a.shape == b.shape):
+        return a
+    return Type(a.dtype, list(map(_joined_size, a.shape, b.shape)), a.device)
+
+
+def _joined_size(a: Size, b: Size) -> Size:
+    if same(a, b):
+        return a
+    hints = [s.hint if isinstance(s, Dim) else s for s in (a, b)]
+    if None not in hints and hints[0] == hints[1] and equal(a, b):
+        return a
+    return fresh_dim("chosen")
 
 
 def need_state(before: list[Type], after: list[Type], what: str) -> None:

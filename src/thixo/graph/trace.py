@@ -90,6 +90,8 @@ class Trace:
         self._guards: Any = None
         self._types: dict[Any, Type] = {}  # of fixed sizes, on this machine
         self._last: list[Any] = []
+        self.by_hand: Any = None  # what control flow by hand knows of this trace
+        self.need_fresh: Any = None  # asked of each tensor that is used, where such control flow is
         self.numbers: dict[Any, Node] | None = (
             None  # while there: what was computed of single numbers, once each
         )
@@ -164,6 +166,8 @@ class Trace:
 
     def value_of(self, tensor: Any) -> Value:
         """The graph value of a tensor: its own if it is symbolic, else a constant's."""
+        if self.need_fresh is not None:
+            self.need_fresh(tensor)
         value = tensor._value
         if value is not None:
             if value not in self._own:
@@ -182,6 +186,9 @@ class Trace:
                 self._gradients[value] = tensor.grad
             return value
         return known[1]
+
+    def noted(self, node: Node) -> None:
+        """A node was added to the graph by hand; declared graphs remember what it waits for."""
 
     def own(self, values: Sequence[Value]) -> None:
         """Take values that were added to the graph by hand for its own."""

@@ -304,12 +304,12 @@ class Declaration(Trace):
         """Append a node, and what must have happened before it."""
         self._need_open()
         results = super().record(op, args)
-        self.note(self, self.graph.nodes[-1])
+        self.noted(self.graph.nodes[-1])
         return results
 
-    def note(self, trace: Trace, node: ir.Node) -> None:
+    def noted(self, node: ir.Node) -> None:
         """Remember what a new node waits for."""
-        if self.after and trace is self and node.outputs:
+        if self.after and node.outputs:
             self.owner.controls[node.outputs[0]] = tuple(x for scope in self.after for x in scope)
 
     def _need_open(self) -> None:
