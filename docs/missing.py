@@ -19,7 +19,6 @@ REASONS = (
     (("sparse", "spmm", "Tensor.to_sparse"), "Sparse tensors come later."),
     (("nested", "jagged"), "Ragged tensors come later: `nn.utils.rnn.pad_sequence` until then."),
     (("amp",), "Mixed precision comes later: convert with `.to(tx.bfloat16)` until then."),
-    (("compile",), "Comes later: `jit.script` and `jit.trace` make graphs of functions until then."),
     (("jit.load",), "Graphs are kept in files by `static.save`; captured functions will be later."),
     (("distributions",), "Distributions come later: the draws themselves (`multinomial`, ...) are there."),
     (("autograd.profiler",), "Profiles come later."),

@@ -60,6 +60,8 @@ _HOMES = {
         "thixo.typed": "BFloat16Tensor BoolTensor ByteTensor CharTensor DoubleTensor FloatTensor "
         "HalfTensor IntTensor LongTensor ShortTensor",
         "thixo.threads": "get_num_threads set_num_threads",
+        "thixo.capture.compile": "compile",
+        "thixo.capture.compile_explain": "explain",
         "thixo.capture.lazy": "lazy get_mode set_mode",
         "thixo.capture.flow": "cond switch while_loop scan map",
         "thixo.determinism": "are_deterministic_algorithms_enabled "

@@ -41,6 +41,8 @@ from thixo.autograd import is_grad_enabled as is_grad_enabled
 from thixo.autograd import is_inference_mode_enabled as is_inference_mode_enabled
 from thixo.autograd import no_grad as no_grad
 from thixo.autograd import set_grad_enabled as set_grad_enabled
+from thixo.capture.compile import compile as compile
+from thixo.capture.compile_explain import explain as explain
 from thixo.capture.flow import cond as cond
 from thixo.capture.flow import map as map
 from thixo.capture.flow import scan as scan

@@ -72,6 +72,12 @@ def check(case: Case, through=tx.jit.script) -> str | None:
         found = turns(case, through)
     except tx.errors.CaptureError as error:
         return str(error)
+    agree(case, found, expected)
+    return None
+
+
+def agree(case: Case, found: list[Turn], expected: list[Turn]) -> None:
+    """All that can be seen of the calls is the same."""
     for index, (one, other) in enumerate(zip(found, expected, strict=True)):
         try:
             compare(list(leaves(one.result)), list(leaves(other.result)))
@@ -84,7 +90,6 @@ def check(case: Case, through=tx.jit.script) -> str | None:
                 compare(gradients(case, one), gradients(case, other))
         except AssertionError as error:
             raise AssertionError(f"set {index}: {error}") from error
-    return None
 
 
 def same_kinds(found, expected) -> None:

@@ -64,6 +64,10 @@ def _called(f: Any, args: Any, kwargs: Any) -> Any:
 
 
 def _call_object(f: Any, args: Any, kwargs: Any) -> Any:
+    if "stands_for" in getattr(f, "__dict__", ()):
+        return call(
+            f.stands_for, *args, **kwargs
+        )  # a compiled function is a part of what is captured
     method = getattr(type(f), "__call__", None)  # noqa: B004  which one it is
     if isinstance(method, types.FunctionType):
         name = type(f).__module__ or ""

@@ -52,9 +52,12 @@ class Captured:
         self.paths = paths  # of the inputs behind those of the arguments
         self.changes = made
         self.assumed = assumed
-        self._result = result
-        self._given = given
-        self._run = Runner(graph)
+        self.sizes: list[str] = []  # those that the result and the changes need
+        self.names: list[str] = []  # of the leaves of the arguments
+        self.makes_leaves = False  # whether requires_grad_() was called inside
+        self.result = result
+        self.given = given  # inputs that are arguments
+        self._run: Runner | None = None
 
     def fits(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         """Whether all that was assumed holds for these arguments, of the kinds it was captured for."""
@@ -79,10 +82,18 @@ class Captured:
     def __call__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Run the graph; the result, after everything that the function changes has been changed."""
         tensors = self.inputs(args, kwargs)
-        call = Call([args, kwargs], tensors[: self._given])
-        call.outputs, call.sizes = self._run(tensors)
+        if self._run is None:
+            self._run = Runner(self.graph)
+        return self.finished(args, kwargs, tensors, *self._run(tensors))
+
+    def finished(
+        self, args: Any, kwargs: Any, tensors: list[Any], outputs: list[Any], sizes: dict[str, int]
+    ) -> Any:
+        """The result of a call whose graph has run; what the function changes is changed."""
+        call = Call([args, kwargs], tensors[: self.given])
+        call.outputs, call.sizes = outputs, sizes
         new = [change.value(call) for change in self.changes]
-        result = self._result(call)
+        result = self.result(call)
         for change, value in zip(self.changes, new, strict=True):
             change.apply(call, value)
         return result
@@ -119,17 +130,26 @@ def _fits(graph: Graph, tensors: list[Any]) -> bool:
 
 
 def capture_call(
-    f: Any, args: Sequence[Any], kwargs: dict[str, Any], fixed: bool = False
+    f: Any,
+    args: Sequence[Any],
+    kwargs: dict[str, Any],
+    fixed: bool = False,
+    most: int | None = None,
 ) -> Captured:
-    """Capture what `f` does with these arguments; sizes are symbolic unless `fixed`. Raises Refused."""
+    """Capture what `f` does with these arguments; sizes are symbolic unless `fixed`. Raises Refused.
+
+    `most` is how many branches may be traced.
+    """
     with _lock:
-        return _capture(f, tuple(args), dict(kwargs), fixed)
+        return _capture(f, tuple(args), dict(kwargs), fixed, Capture(most=most))
 
 
-def _capture(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fixed: bool) -> Captured:
+def _capture(
+    f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fixed: bool, capture: Capture
+) -> Captured:
     leaves, tree = tree_flatten((args, kwargs))
     names = _names(f, args, kwargs, leaves)
-    trace, capture = Outer(_function_name(f)), Capture()
+    trace = Outer(_function_name(f))
     trace.names.update(captured_names(f))
     types = _types(leaves, names, fixed)
     try:
@@ -170,7 +190,10 @@ def _capture(f: Any, args: tuple[Any, ...], kwargs: dict[str, Any], fixed: bool)
     except Exception as error:
         raise Refused("a graph", f"it does not verify: {error}") from error
     _refuse_open_guards(graph)
-    return Captured(graph, paths, maker, made, list(capture.guards.values()), len(trace.inputs))
+    captured = Captured(graph, paths, maker, made, list(capture.guards.values()), len(trace.inputs))
+    captured.sizes, captured.names = plan.size_names(), names
+    captured.makes_leaves = capture.asked
+    return captured
 
 
 def _refuse_open_guards(graph: Graph) -> None:

@@ -94,7 +94,13 @@ def trace_branch(
     began, capture.began = capture.began, capture.clock
     mode = _core.is_grad_enabled()
     ended = False
+    capture.branches += 1
     try:
+        if capture.most is not None and capture.branches > capture.most:
+            raise Refused(
+                "branches", f"there are more than {capture.most}, those of calls and loops that were taken apart included",
+                "use a loop of tensors, or leave this part out",
+            )  # fmt: skip
         if capture.depth > DEPTH:
             raise Refused(
                 "recursion", "it ends where a tensor says so, which no graph can hold", "use a loop"

@@ -23,8 +23,10 @@ DEPTH = 60  # branches inside of branches: a recursion that no graph ends
 class Capture:
     """What one capture knows: who was there before, who was made inside, what was changed."""
 
-    def __init__(self, converts: bool = True) -> None:
+    def __init__(self, converts: bool = True, most: int | None = None) -> None:
         self.converts = converts  # whether users' functions are rewritten
+        self.most = most  # branches that may be traced: a recursion can have very many
+        self.branches = 0
         self.journal = Journal()
         self.sources: dict[int, tuple[Any, Any]] = {}  # id -> an object from outside, and its path
         self.guards: dict[Any, Any] = {}  # what was assumed of things from outside

@@ -19,6 +19,7 @@ from thixo.dtype import float64
 from thixo.tensor import tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
+_METHODS = (BuiltinFunctionType, MethodType)
 LOOKED = (list, tuple, dict, set, frozenset, deque)
 
 
@@ -112,7 +113,8 @@ class Assumed(NamedTuple):
         if self.how == "equal":
             return alike(found, self.value)
         if self.how == "is":
-            return found is self.value
+            # A method is made anew whenever it is looked up, and equal if it is the same one's.
+            return found is self.value or (isinstance(found, _METHODS) and found == self.value)
         if self.how == "type":
             return type(found) is self.value
         if self.how == "code":
@@ -137,6 +139,8 @@ def read(capture: Capture, path: Path, value: Any) -> Any:
         if value._value is None or id(value) in capture.tensors:
             capture.tensors.setdefault(id(value), (value, path))
         return value
+    if isinstance(value, BuiltinFunctionType) and type(value.__self__) in LOOKED:
+        return value  # a method of a container: what is assumed of the container says it
     how, seen = assumption(value)
     capture.guards.setdefault((path.key, how), Assumed(path, how, seen))
     if not isinstance(value, PLAIN):

@@ -12,6 +12,7 @@ from thixo.capture.paths import PLAIN, Path, path_of
 from thixo.capture.refusal import Refused
 from thixo.capture.values import TYPES, UNSET, Choice, Maybe, Mixed, Number, Poison, Symbolic
 from thixo.errors import CaptureError
+from thixo.graph.sizes import symbols_in
 from thixo.graph.trace import Trace
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
@@ -47,6 +48,11 @@ class Plan:
         """A maker for a value that captured code left."""
         return self._maker(freeze(x, self.capture, self._frozen), what)
 
+    def size_names(self) -> list[str]:
+        """The names of sizes that the makers need."""
+        known = [size.substitute(self.replaced) for size in self._sizes]
+        return sorted({name for size in known for name in symbols_in(size)})
+
     def _output(self, tensor: Any) -> int:
         self.trace.output(tensor)
         return len(self.trace.graph.outputs) - 1
@@ -66,6 +72,7 @@ class Plan:
             place, options = self._output(x.index), [self._maker(o, what) for o in x.options]
             return lambda call: options[int(call.outputs[place])](call)
         if isinstance(x, Dim):
+            self._sizes.append(x)
             return lambda call: _number(x, self.replaced, call.sizes)
         if isinstance(x, _core.Size | slice):
             return self._sizes_of(x, what)

@@ -24,9 +24,9 @@ class Refused(BaseException):
         self.line = line or user_line()
         self.number: int | None = None  # of the line, where only the function's file is known yet
 
-    def error(self, name: str) -> CaptureError:
+    def error(self, name: str, by: str = "script") -> CaptureError:
         """The error for the user of a captured function."""
-        return CaptureError(f"script: {name} cannot be captured: {self.text()}")
+        return CaptureError(f"{by}: {name} cannot be captured: {self.text()}")
 
     def text(self) -> str:
         """What, why, what to write instead, and the line."""

@@ -1,6 +1,7 @@
 """Nodes that are there for what they do. Passes keep them, and their order, as they keep random ones."""
 
 import builtins
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,12 +22,21 @@ SHOW = Control("show(x: tensor, *, text: str = '') -> y", _show_types, _show)
 SHOW.random = True
 
 
+class _Said(threading.local):
+    characters = 0  # printed by programs of this thread
+
+
+SAID = _Said()
+
+
 def _nothing(*args: Any) -> list[Type]:
     return []
 
 
 def _say(run: Run, machine: Any, values: Sequence[Any], text: str, end: str) -> list[Any]:
-    print(filled(text, values), end=end)
+    line = filled(text, values)
+    print(line, end=end)
+    SAID.characters += len(line) + len(end)
     return []
 
 

@@ -332,6 +332,18 @@ class Module(Hooks, StateDict):
         """Switch off what is for training only."""
         return self.train(False)
 
+    def compile(self, **options: Any) -> None:
+        """Make calls of this module run as compiled graphs, in place; options are those of `tx.compile`.
+
+        >>> net = tx.nn.Linear(2, 3)
+        >>> net.compile(fullgraph=True)
+        >>> net(tx.ones(4, 2)).shape
+        Size([4, 3])
+        """
+        from thixo.capture.compile import compile_in_place
+
+        compile_in_place(self, **options)
+
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
         """Say whether the parameters shall get gradients."""
         for parameter in self.parameters():

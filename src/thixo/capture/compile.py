@@ -1,0 +1,225 @@
+"""`tx.compile`: a function that runs as a graph where it can, and as it is written where it cannot.
+
+The first call captures the function from its source (017), with everything that it assumes of Python's state. Later calls take the graph
+whose assumptions hold. What cannot be captured runs lazily (019): Python each time, with its tensors recorded and compiled. See
+docs/design/020-compile.md.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+from collections.abc import Callable
+from types import MethodType
+from typing import Any, TypeVar, overload
+
+from thixo import config
+from thixo.capture import lazy as modes
+from thixo.capture.compile_backends import checked_backend
+from thixo.capture.compile_cache import Failed, Graphs, Options, without_first
+from thixo.errors import ArgumentError
+from thixo.graph.ir import Graph
+from thixo.graph.trace import current_trace
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class CompiledFunction:
+    """What `tx.compile` makes of a function. Call it as the function it was made from.
+
+    `graphs` are those that were captured; `tx.explain` tells more.
+
+    >>> double = tx.compile(lambda x: x * 2)
+    >>> double(tx.ones(3)), double(tx.ones(5)).shape, len(double.graphs)
+    (tensor([2., 2., 2.]), Size([5]), 1)
+    """
+
+    def __init__(self, function: Any, options: Options, name: str | None = None) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.__name__: str = name or getattr(function, "__name__", None) or type(function).__name__
+        self.stands_for = function  # what captured code calls in its place
+        self._graphs = Graphs(function, self.__name__, options)
+        self._lazily = modes.lazy()(_as_function(function))
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs that were captured, as they came."""
+        return [entry.captured.graph for entry in self._graphs.entries]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the graph for this call; the first call of a kind captures it."""
+        if config.eager or modes.get_mode() == "eager" or current_trace() is not None:
+            return self.stands_for(*args, **kwargs)
+        graphs = self._graphs
+        entry = graphs.find(args, kwargs)
+        if entry is None:
+            graphs.lazy_calls += 1
+            return self._lazily(*args, **kwargs)
+        try:
+            return entry(args, kwargs)
+        except Failed as failure:
+            failed = failure
+        # Nothing has been changed yet, so Python does it all, up to the error if there is one.
+        graphs.failed(entry, failed)
+        with without_first(failed.printed):
+            return self.stands_for(*args, **kwargs)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
+
+    def __repr__(self) -> str:
+        return f"<compiled function {self.__name__}: {len(self.graphs)} graphs>"
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self.stands_for, self._graphs.options, self.__name__)
+
+
+def _rebuilt(function: Any, options: Options, name: str) -> CompiledFunction:
+    return CompiledFunction(function, options, name)
+
+
+def _as_function(f: Any) -> Callable[..., Any]:
+    """A function that calls it: decorators want one."""
+    if inspect.isroutine(f):
+        return f
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return f(*args, **kwargs)
+
+    return call
+
+
+@overload
+def compile(f: F, /) -> F: ...
+@overload
+def compile(
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "native",
+    name: str | None = None,
+) -> Callable[[F], F]: ...
+@overload
+def compile(
+    f: F,
+    /,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "native",
+    name: str | None = None,
+) -> F: ...
+
+
+def compile(
+    f: Any = None,
+    /,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "native",
+    name: str | None = None,
+) -> Any:
+    """Make a function, a method or a Module run as compiled graphs, with the results that it has.
+
+    The first call captures the function from its source: both sides of its branches, all turns of its loops, what it calls. What was
+    assumed (dtypes, ranks, Python's values, globals, attributes) is checked at every call; where it does not hold the function is captured once
+    more. Sizes are open, so a new batch size needs no new graph. What cannot be captured runs as Python does, with its
+    tensors recorded and compiled in between (`tx.lazy`). `tx.explain` says what became of a function.
+
+    - `fullgraph`: what cannot be captured is a `CaptureError`, with its line and a remedy.
+    - `dynamic`: False captures for the very sizes of a call; True never does; None does where nothing else works.
+    - `backend`: `"native"`, `"reference"` (NumPy), `"eager"` (operator by operator), or a function that takes a graph and gives a
+      callable of its inputs.
+    - `name`: what the function is called in messages.
+
+    >>> @tx.compile
+    ... def f(x):
+    ...     if x.sum() > 0:
+    ...         return x * 2
+    ...     return -x
+    >>> f(tx.ones(2)), f(-tx.ones(3))
+    (tensor([2., 2.]), tensor([1., 1., 1.]))
+
+    A Module that is compiled shares its parameters with the one it was made from:
+
+    >>> net = tx.nn.Linear(2, 3)
+    >>> quick = tx.compile(net)
+    >>> bool((quick(tx.ones(4, 2)) == net(tx.ones(4, 2))).all()), quick.weight is net.weight
+    (True, True)
+    """
+    if dynamic not in (None, True, False):
+        raise ArgumentError(f"compile: dynamic must be True, False or None, got {dynamic!r}")
+    options = Options(bool(fullgraph), dynamic, checked_backend(backend))
+    if f is None:
+        return functools.partial(_compiled, options=options, name=name)
+    return _compiled(f, options, name)
+
+
+def _compiled(f: Any, options: Options, name: str | None) -> Any:
+    if isinstance(f, CompiledFunction):
+        f = f.stands_for
+    if isinstance(f, staticmethod):
+        return staticmethod(_compiled(f.__func__, options, name))
+    if isinstance(f, classmethod):
+        return classmethod(_compiled(f.__func__, options, name))
+    if isinstance(f, type) or not callable(f):
+        raise ArgumentError(f"compile: needs a function, a method or a Module, got {f!r}")
+    if hasattr(f, "named_parameters") and hasattr(f, "forward"):
+        return _with_state_of(f, options, name)
+    return CompiledFunction(f, options, name)
+
+
+# ---- Modules
+
+
+def _with_state_of(module: Any, options: Options, name: str | None) -> Any:
+    """A Module that has the same state, and whose call is compiled."""
+    module = getattr(module, "_compiled_function", module)
+    module = getattr(module, "stands_for", module)
+    made: Any = object.__new__(_compiled_class(module, options, name))
+    object.__setattr__(made, "__dict__", module.__dict__)
+    return made
+
+
+def compile_in_place(module: Any, **options: Any) -> None:
+    """Make a Module's own calls compiled ones; see `Module.compile`.
+
+    >>> net = tx.nn.Linear(2, 3)
+    >>> net.compile()
+    >>> net(tx.ones(4, 2)).shape, tx.explain(net).is_whole
+    (Size([4, 3]), True)
+    """
+    compiled = compile(module, **options)
+    original = compiled._compiled_function.stands_for
+    if original is module:
+        # What is captured and what runs where nothing was is a Module of the class that it had.
+        original = object.__new__(type(module))
+        object.__setattr__(original, "__dict__", module.__dict__)
+        function = compiled._compiled_function
+        compiled = _with_state_of(original, function._graphs.options, function.__name__)
+    module.__class__ = type(compiled)
+
+
+def _compiled_class(module: Any, options: Options, name: str | None) -> type:
+    """A class like the Module's, for one object: its calls are those of a compiled function."""
+    original = type(module)
+    compiled = CompiledFunction(module, options, name or original.__name__)
+
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        return compiled(*args, **kwargs)
+
+    def __reduce_ex__(self: Any, protocol: Any) -> Any:  # noqa: N807
+        return _compiled, (module, options, name)
+
+    def __deepcopy__(self: Any, memo: dict[int, Any]) -> Any:  # noqa: N807
+        return _compiled(copy.deepcopy(module, memo), options, name)
+
+    body = {
+        "__call__": __call__, "__reduce_ex__": __reduce_ex__, "__deepcopy__": __deepcopy__,
+        "_compiled_function": staticmethod(compiled), "__doc__": original.__doc__,
+        "__module__": original.__module__, "__qualname__": original.__qualname__,
+    }  # fmt: skip
+    kind: Any = type(original)
+    return kind(original.__name__, (original,), body)

@@ -1,0 +1,345 @@
+"""The graphs of one compiled function: which serves a call, when one more is captured, and when that is given up.
+
+A call belongs to a kind: dtypes and ranks of its tensors, values of all else (`script.kinds_of`). Of a kind there may be several
+graphs, since each assumes something of globals, closures and attributes. What was refused is not tried again for its kind,
+and for no kind once one cause has come up some times; the number of graphs is bounded. All that has no graph runs lazily.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from thixo import _core
+from thixo.capture import captured as capturing
+from thixo.capture.captured import Captured, capture_call
+from thixo.capture.compile_backends import BackendError, runner
+from thixo.capture.compile_reasons import why
+from thixo.capture.refusal import Refused
+from thixo.capture.script import kinds_of
+from thixo.dtype import get_default_dtype
+from thixo.errors import user_line
+from thixo.graph import effects
+from thixo.graph.constants import as_array
+from thixo.graph.control import draws, graphs_in
+from thixo.graph.ir import Graph, Node, values_in
+from thixo.progress import task
+from thixo.random import default_generator
+
+LIMIT = 32  # graphs of one function
+BRANCHES = 500  # that may be traced for one graph
+PATIENCE = 3  # times that one cause is met, or that a graph fails, before it is given up
+
+
+class Options(NamedTuple):
+    """What `tx.compile` was told."""
+
+    fullgraph: bool
+    dynamic: bool | None
+    backend: Any
+
+
+@dataclass
+class Break:
+    """Something that was not captured, so that calls run lazily."""
+
+    construct: str
+    reason: str
+    remedy: str
+    line: str | None
+    count: int = 1  # kinds of calls that it stopped
+    error: Any = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        text = f"{self.line or 'unknown line'}: {self.construct}: {self.reason}"
+        return f"{text}; {self.remedy}" if self.remedy else text
+
+
+@dataclass
+class Recompile:
+    """Why there is one graph more."""
+
+    reason: str
+    line: str | None  # of the call
+
+    def __str__(self) -> str:
+        return f"{self.line or 'unknown line'}: {self.reason}"
+
+
+class Failed(Exception):  # it never leaves this room
+    """A graph that did not run to its end: an error in it, or memory that it does not know of as shared."""
+
+    def __init__(self, why: str, printed: int = 0) -> None:
+        super().__init__(why)
+        self.printed = printed
+
+
+class Entry:
+    """One graph with what runs it."""
+
+    def __init__(self, captured: Captured, options: Options) -> None:
+        self.captured = captured
+        self.calls = 0
+        self.failures = 0
+        self._run = runner(captured.graph, captured.sizes, options.backend)
+        self._draws = draws(captured.graph, {})
+        self._written = [
+            i for i, v in enumerate(captured.graph.inputs) if v in captured.graph.mutations
+        ]
+        self._fails_late = bool(self._written) and may_fail_late(captured.graph)
+        self._lock: Any = threading.RLock()  # until it has run once
+        _new.add(self)
+
+    def __call__(self, args: Any, kwargs: Any) -> Any:
+        """Run it. Raises Failed where nothing has been changed and Python has to do it."""
+        lock = self._lock
+        if lock is None:
+            return self._called(args, kwargs)
+        with lock, task(f"compiling {self.captured.graph.name}"):
+            result = self._called(args, kwargs)
+        self._lock = None
+        _new.discard(self)
+        return result
+
+    def _called(self, args: Any, kwargs: Any) -> Any:
+        captured = self.captured
+        tensors = captured.inputs(args, kwargs)
+        if self._written and overlap(captured.graph, tensors):
+            raise Failed("it writes into a tensor whose memory another one shares")
+        state = default_generator._get() if self._draws else None
+        before = effects.SAID.characters
+        kept = [as_array(tensors[i]).copy() for i in self._written] if self._fails_late else None
+        try:
+            outputs, sizes = self._run(tensors)
+        except BackendError:
+            raise
+        except Exception as error:
+            if kept is not None:
+                for i, data in zip(self._written, kept, strict=True):
+                    as_array(tensors[i])[...] = data  # it is as if nothing had been written
+            if state is not None:
+                default_generator._set(*state)
+            printed = effects.SAID.characters - before
+            raise Failed(f"{type(error).__name__}: {error}", printed) from error
+        self.calls += 1
+        return captured.finished(args, kwargs, tensors, outputs, sizes)
+
+
+def may_fail_late(graph: Graph) -> bool:
+    """Whether an error may come when something has been written: what can fail is not all needed for what is written."""
+    makers = {v: n for n in graph.nodes for v in n.outputs}
+    failing = {id(n) for n in graph.nodes if _may_fail(n)}
+    for new in graph.mutations.values():
+        needed: set[int] = set()
+        waiting = [new]
+        while waiting:
+            node = makers.get(waiting.pop())
+            if node is not None and id(node) not in needed:
+                needed.add(id(node))
+                waiting += values_in(node.args)
+        if failing - needed:
+            return True
+    return False
+
+
+def _may_fail(node: Node) -> bool:
+    if node.op.kind == "control":
+        return not node.outputs or any(
+            _may_fail(inner) for graph in graphs_in(node) for inner in graph.nodes
+        )
+    return not getattr(node.op, "total", False)
+
+
+def overlap(graph: Graph, tensors: list[Any]) -> bool:
+    """Whether a tensor that the graph writes shares memory with another input."""
+    for value, tensor in zip(graph.inputs, tensors, strict=True):
+        if value in graph.mutations:
+            for other in tensors:
+                if other is not tensor and _core.shares_memory(tensor, other):
+                    return True
+            if sum(other is tensor for other in tensors) > 1:
+                return True
+    return False
+
+
+@dataclass
+class Kind:
+    """Calls that are alike in all that can be told from their arguments."""
+
+    entries: list[Entry] = field(default_factory=list)
+    broken: bool = False
+
+
+class Graphs:
+    """All that is known of one function."""
+
+    def __init__(self, function: Any, name: str, options: Options) -> None:
+        self.function = function
+        self.name = name
+        self.options = options
+        self.kinds: dict[Any, Kind] = {}
+        self.breaks: list[Break] = []
+        self.recompiles: list[Recompile] = []
+        self.given_up: str | None = None  # why nothing more is captured
+        self.lazy_calls = 0
+        self._lock = threading.RLock()
+
+    @property
+    def entries(self) -> list[Entry]:
+        """All graphs, as they came."""
+        return [e for kind in list(self.kinds.values()) for e in kind.entries]
+
+    def find(self, args: Any, kwargs: Any) -> Entry | None:
+        """The graph for a call, captured if need be; None if the call is to run lazily."""
+        key = (kinds_of(args, kwargs), get_default_dtype(), _core.is_inference_mode())
+        kind = self.kinds.get(key)
+        if kind is not None:
+            for entry in kind.entries:
+                if entry.captured.fits(args, kwargs):
+                    return entry
+            if kind.broken and not self.options.fullgraph:
+                return None
+        if self.given_up and not self.options.fullgraph:
+            return None
+        with _forking, self._lock:
+            return self._captured(key, args, kwargs)
+
+    def _captured(self, key: Any, args: Any, kwargs: Any) -> Entry | None:
+        kind = self.kinds.setdefault(key, Kind())
+        for entry in kind.entries:
+            if entry.captured.fits(args, kwargs):  # another thread was first
+                return entry
+        if kind.broken and not self.options.fullgraph:
+            return None
+        entries = self.entries
+        if len(entries) >= LIMIT:
+            self.given_up = f"it has {LIMIT} graphs, and this call needs another one"
+            return None
+        known = [k for k, one in self.kinds.items() if one.entries]
+        reason = why(self.function, known, key, kind.entries, args, kwargs)
+        try:
+            with task(f"capturing {self.name}"):
+                made = self._capture(args, kwargs)
+        except Refused as refusal:
+            self._note_break(kind, refusal)
+            return None
+        except Exception as error:
+            # It raises, or capture itself is at fault: Python says which.
+            raised = Refused(type(error).__name__, str(error) or "it was raised while capturing")
+            self._note_break(kind, raised)
+            if self.options.fullgraph:
+                raise
+            return None
+        if entries:
+            self.recompiles.append(Recompile(reason, user_line()))
+        entry = Entry(made, self.options)
+        kind.entries = [*kind.entries, entry]
+        return entry
+
+    def _capture(self, args: Any, kwargs: Any) -> Captured:
+        """With symbolic sizes where that works; else for these sizes, since some programs depend on them."""
+        made: Captured | None = None
+        if self.options.dynamic is not False:
+            try:
+                made = capture_call(self.function, args, kwargs, most=BRANCHES)
+            except Refused:
+                if self.options.dynamic:
+                    raise
+        if made is None:
+            made = capture_call(self.function, args, kwargs, fixed=True, most=BRANCHES)
+        if made.makes_leaves:
+            raise Refused(
+                "requires_grad_()", "a graph makes no leaves of a tape", "call it outside of what is compiled"
+            )  # fmt: skip
+        return made
+
+    def _note_break(self, kind: Kind, refusal: Refused) -> None:
+        kind.broken = True
+        for known in self.breaks:
+            if (known.construct, known.line) == (refusal.construct, refusal.line):
+                known.count += 1
+                if known.count >= PATIENCE:
+                    self.given_up = f"{PATIENCE} kinds of calls met the same cause"
+                break
+        else:
+            known = Break(refusal.construct, refusal.reason, refusal.remedy, refusal.line)
+            if len(self.breaks) < LIMIT:
+                self.breaks.append(known)
+            else:
+                self.given_up = f"{LIMIT} causes stopped it"
+        if self.options.fullgraph:
+            raise refusal.error(self.name, "compile")
+
+    def failed(self, entry: Entry, failure: Failed) -> None:
+        """A graph's call was left to Python: one that does so often is dropped."""
+        entry.failures += 1
+        if entry.failures < PATIENCE or entry.calls > 8 * entry.failures:
+            return
+        with self._lock:
+            for kind in self.kinds.values():
+                if entry in kind.entries:
+                    kind.entries = [e for e in kind.entries if e is not entry]
+                    kind.broken = True
+        self.breaks.append(Break("a graph", str(failure), "", entry.captured.graph.name))
+
+
+@contextmanager
+def without_first(characters: int) -> Iterator[None]:
+    """Inside, so much of what is printed is left out: it has been printed already."""
+    if not characters:
+        yield
+        return
+    there = sys.stdout
+    sys.stdout = _Rest(there, characters)
+    try:
+        yield
+    finally:
+        sys.stdout = there
+
+
+class _Rest(io.TextIOBase):
+    def __init__(self, to: Any, characters: int) -> None:
+        self._to, self._left = to, characters
+
+    def write(self, text: str) -> int:
+        skipped = min(self._left, len(text))
+        self._left -= skipped
+        if text[skipped:]:
+            self._to.write(text[skipped:])
+        return len(text)
+
+    def flush(self) -> None:
+        self._to.flush()
+
+
+# A fork waits until nobody captures: a child has one thread, which would wait for the others' locks for ever.
+_forking = threading.RLock()
+_new: weakref.WeakSet[Entry] = weakref.WeakSet()  # graphs that have not run to the end yet
+
+
+def _take() -> None:
+    _forking.acquire()
+    capturing._lock.acquire()
+
+
+def _give() -> None:
+    capturing._lock.release()
+    _forking.release()
+
+
+def _give_in_child() -> None:
+    _give()
+    for entry in list(_new):
+        if entry._lock is not None:
+            entry._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_take, after_in_parent=_give, after_in_child=_give_in_child)
