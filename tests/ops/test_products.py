@@ -6,15 +6,11 @@ import pytest
 import thixo as tx
 
 # Rows, k, columns. Rows of the second matrix begin lines of the cache where columns are a multiple of 16; rows of the first are
-# 4 KiB apart where k is 1024.
+# 4 KiB apart where k is 1024. The last ones are few rows by a matrix that no near cache holds.
 SIZES = [
-    (160, 300, 192),
-    (201, 513, 208),
-    (150, 1024, 64),
-    (256, 200, 512),
-    (173, 900, 176),
-    (190, 40, 340),
-]
+    (160, 300, 192), (201, 513, 208), (150, 1024, 64), (256, 200, 512), (173, 900, 176), (190, 40, 340), (155, 300, 1104),
+    (5, 700, 1000), (9, 600, 1537), (17, 500, 960), (18, 90, 1100),
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -35,12 +31,13 @@ def matrix(rows, columns, turned, dtype):
     "turned", [(False, False), (True, False), (False, True), (True, True)], ids=str
 )
 @pytest.mark.parametrize("size", SIZES, ids=str)
-def test_products_are_right_in_every_layout_on_any_number_of_threads(size, turned, dtype, threads):
+def test_products_are_right_in_every_layout(size, turned, dtype, threads):
     m, k, n = size
     a, b = matrix(m, k, turned[0], dtype), matrix(k, n, turned[1], dtype)
-    for count in (1, 2, 3, 7):
+    wanted = a.numpy() @ b.numpy()
+    for count in (1, 3):
         threads(count)
-        np.testing.assert_array_equal((a @ b).numpy(), a.numpy() @ b.numpy())
+        np.testing.assert_array_equal((a @ b).numpy(), wanted)
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

@@ -103,19 +103,20 @@ inline const TileKernels& tiles_in_place(const Job& job, const GemmKernels& g) {
   return g.wide.rows > 0 && wide && !job.packed ? g.wide : g.tiles;
 }
 
-// Whether tiles that read rows of B from where they are may pack them meanwhile. Those that begin within a line of the cache
-// they would load in two pieces each, while they have no slots to spare.
-inline bool tiles_pack_b(const Job& job, const TileKernels& t) {
-  constexpr uintptr_t kLine = 64;
-  const uintptr_t row = uintptr_t(job.b_k * item_size(job.dtype));
-  return t.copying && job.b_n == 1 && !job.packed && (reinterpret_cast<uintptr_t>(job.b) | row) % kLine == 0;
-}
-
 // Whether rows that are far apart are read as fast as what lies side by side. AMD's processors see a stride coming, not only
 // lines that follow one another, and have loads to spare beside products of 512 bits.
 inline bool strides_are_cheap(const TileKernels& t) {
   constexpr int64_t kWidest = 64;
   return cpu_features().amd && t.depth == 1 && t.lanes * t.unit == kWidest;
+}
+
+// Whether tiles that read rows of B from where they are may pack them meanwhile. Those that begin within a line of the cache
+// they would load in two pieces each, while they have no slots to spare. AMD's processors have, if all rows begin alike.
+inline bool tiles_pack_b(const Job& job, const TileKernels& t) {
+  constexpr uintptr_t kLine = 64;
+  const uintptr_t row = uintptr_t(job.b_k * item_size(job.dtype));
+  const uintptr_t first = strides_are_cheap(t) ? 0 : reinterpret_cast<uintptr_t>(job.b);
+  return t.copying && job.b_n == 1 && !job.packed && (first | row) % kLine == 0;
 }
 
 // Such that the largest takes as little time as possible: each packs panels for itself, of A and B, which takes so many

@@ -12,6 +12,8 @@ constexpr int64_t kSlabBytes = 1 << 20;
 constexpr int64_t kFew = 16, kVeryFew = 8;
 // So many k in a pass are worth a panel of B for each strip of C.
 constexpr int64_t kLongPass = 256;
+// Units of a part at least, so that who is done finds some to take over.
+constexpr int64_t kUnits = 8;
 // Panels of columns that are one unit where an epilogue follows: rows as short as a panel's would be calls for little.
 constexpr int64_t kEndedTogether = 2;
 // Where panels of B are packed together: bytes of A's up to which all of them are packed first, most of B's at a time, and rows of
@@ -49,8 +51,9 @@ struct Packed {
   const int64_t a_panel = pass / t.depth * t.width * t.unit, b_panel = pass / t.depth * t.columns * t.unit;
   // Panels of B that are packed together: AMD's processors read pieces of several lines twice as fast as strips of a panel's
   // columns, and tiles find panels in the second-level cache as well as in the nearest one.
-  const int64_t packed_together =
-      job.b_n == 1 && !job.packed && !packs_itself && strides_are_cheap(t) ? std::clamp<int64_t>(kSlabBytes / 2 / b_panel, 1, kPackedTogether) : 1;
+  const int64_t most_together = packs_itself ? std::min(kPackedTogether / 2, column_panels / shares.across / kUnits) : kPackedTogether;
+  const int64_t packed_together = job.b_n == 1 && !job.packed && (a_stays || !packs_itself) && strides_are_cheap(t)
+                                      ? std::clamp<int64_t>(kSlabBytes / 2 / b_panel, 1, std::max<int64_t>(1, most_together)) : 1;
   const bool in_c = job.dtype == g.compute && job.c_n == 1 && t.depth == 1;
   const bool between = !in_c && passes > 1;
   const bool more = job.bias || !in_c;
@@ -166,7 +169,8 @@ struct Packed {
     // long ones, which the processor sees coming by itself: so many requests would hold up the tile.
     const int64_t ahead = job.packed && b_panel <= kMostAhead ? ceil_div(b_panel, kLineBytes * (part.share.bottom - part.share.top)) : 0;
     for (int64_t p = part.first; p < part.end; ++p) {
-      if (!job.packed && !copies(left)) pack_some(p * pass, left, right - left, room);
+      if (packs_itself && !copies(right - 1)) pack_b(p * pass, right - 1, room + (right - 1 - left) * b_panel);
+      if (!packs_itself && !job.packed) pack_some(p * pass, left, right - left, room);
       const char* next = job.packed ? packed_b(p * pass, left) + b_panel : nullptr;
       for (int64_t i = part.share.top; i < part.share.bottom; ++i) {
         for (int64_t line = 0; line < ahead; ++line, next += kLineBytes) __builtin_prefetch(next, 0, 2);

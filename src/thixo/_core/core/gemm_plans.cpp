@@ -76,11 +76,25 @@ void bring_near(const Job& job, int64_t left, int64_t right) {
   }
 }
 
+// Rows so few that wide tiles need no more panels of them than tall ones: then each row of B is read in longer pieces, which come
+// sooner from a far cache. Unless a thread would have more columns than with narrow tiles.
+const TileKernels& direct_tiles(const Job& job, const GemmKernels& g) {
+  const TileKernels& t = tiles_in_place(job, g);
+  if (&t == &g.wide || g.wide.rows == 0 || !strides_are_cheap(t) || ceil_div(job.m, g.wide.rows) != ceil_div(job.m, t.rows)) return t;
+  const int64_t threads = job.parallel ? get_num_threads() : 1, vectors = ceil_div(job.n, t.lanes);
+  auto widest = [&](const TileKernels& tiles) {
+    const int64_t across = tiles.columns / tiles.lanes;
+    return std::min(vectors, ceil_div(ceil_div(vectors, across), threads) * across);
+  };
+  constexpr int64_t kGain = 25;  // a part of so many is less than what a wide tile gains
+  return widest(g.wide) * (kGain - 1) <= widest(t) * kGain ? g.wide : t;
+}
+
 }  // namespace
 
 void direct_product(const Job& job, const GemmKernels& g) {
   if (streams_c(job, g)) return streamed_product(job, g);
-  const TileKernels& t = tiles_in_place(job, g);
+  const TileKernels& t = direct_tiles(job, g);
   const bool more = job.bias || job.epilogue.apply;
   const int64_t item = item_size(job.dtype);
   // A large B is read a few rows at a time, from left to right: that is a pattern every processor's prefetch sees.

@@ -268,7 +268,8 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
             to, soon = f.load("ptr", copy), f.load("ptr", later)
             for j in range(vectors):
                 f.store(vec, across[j], f.at(to, j * tile.lanes * size), size)
-                f.prefetch(f.at(soon, j * tile.lanes * size))
+                # The line in which a vector ends: the one in which the first begins is the last of the strip before.
+                f.prefetch(f.at(soon, ((j + 1) * tile.lanes - 1) * size))
             f.store("ptr", f.at(to, tile.columns * size), copy)
             f.store("ptr", f.at(soon, b_step), later)
         for i in range(rows):
