@@ -180,7 +180,7 @@ def test_gradients_of_arguments():
     np.testing.assert_allclose(x.grad.numpy(), [2.0, 4.0])
 
 
-def test_the_result_has_no_history_after_backward():
+def test_what_is_computed_after_backward_has_a_history():
     model = net()
 
     def step(x, y):
@@ -189,8 +189,9 @@ def test_the_result_has_no_history_after_backward():
         return loss, model(x)
 
     loss, logits = tx.jit.script(step)(*batches(1)[0])
-    assert not loss.requires_grad
-    assert logits.requires_grad
+    logits.sum().backward()
+    with pytest.raises(tx.errors.AutogradError, match="freed"):
+        loss.backward()
 
 
 def through_a_branch(x, w):
@@ -319,3 +320,110 @@ def test_a_refused_step_leaves_no_state():
     refusal(step, *batches(1)[0])
     assert all(not state for state in optimizer.state.values())
     assert gradients(model) == [None] * 4
+
+
+def write_then_use(w, x):
+    with tx.no_grad():
+        w.mul_(0.5)
+    return (w * w * x).sum()
+
+
+def data_then_use(w, x):
+    w.data -= 0.1 * x
+    return (w * w * x).sum()
+
+
+def descend_then_use(w, x):
+    (w * x).sum().backward()
+    with tx.no_grad():
+        w -= 0.1 * w.grad
+    w.grad.zero_()
+    return (w * w).sum()
+
+
+def twice_through(w, x):
+    loss = (w * x).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    return w.grad + 0
+
+
+def of_second_order(w, x):
+    (g,) = tx.autograd.grad((w * w * x).sum(), w, create_graph=True)
+    (g * g).sum().backward()
+    return g.detach()
+
+
+def of_a_value_between(w, x):
+    y = w * x
+    y.retain_grad()
+    (y * y).sum().backward()
+    return y.grad
+
+
+def of_a_leaf_made_inside(w, x):
+    v = w.detach().clone().requires_grad_()
+    (v * v * x).sum().backward()
+    return v.grad
+
+
+def through_a_hook(w, x):
+    y = w * x
+    y.register_hook(lambda g: g * 3)
+    y.sum().backward()
+    return y.detach()
+
+
+def forgotten_on_a_path(w, x):
+    loss = (w * x).sum()
+    loss.backward()
+    if loss > 2:
+        w.grad = None
+    return loss.detach()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        write_then_use, data_then_use, descend_then_use, twice_through, of_second_order, of_a_value_between,
+        of_a_leaf_made_inside, through_a_hook, forgotten_on_a_path,
+    ],
+)  # fmt: skip
+def test_gradients_are_those_of_eager_code(function):
+    for values in ([3.0, 4.0], [-3.0, 0.4]):
+        found = []
+        for through in (lambda f: f, tx.jit.script):
+            w, x = tx.tensor([1.0, 2.0], requires_grad=True), tx.tensor(values)
+            called = through(function)
+            results = []
+            for _ in range(2):
+                results.append(called(w, x))
+                if results[-1].requires_grad:
+                    results[-1].backward()
+            found.append([*results, w, *([] if w.grad is None else [w.grad])])
+        same(found[1], found[0])
+
+
+def test_a_result_whose_graph_is_gone_says_so():
+    w = tx.ones(2, requires_grad=True)
+
+    def slope(x):
+        loss = (w * x).sum()
+        loss.backward()
+        return loss
+
+    loss = tx.jit.script(slope)(tx.ones(2))
+    assert loss.requires_grad
+    with pytest.raises(tx.errors.AutogradError, match="the graph was already freed"):
+        loss.backward()
+
+
+def test_hooks_count_inside_only():
+    def hooked(x):
+        y = x * 2
+        y.register_hook(lambda g: g * 3)
+        return y
+
+    assert "a result with gradients: a tensor has a hook" in refusal(
+        hooked, tx.ones(2, requires_grad=True)
+    )

@@ -32,7 +32,9 @@ class Block(nn.Module):
         super().__init__()
         self.first, self.second = nn.LayerNorm(width), nn.LayerNorm(width)
         self.attention = Attention(width, heads)
-        self.wide = nn.Sequential(nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width))
+        self.wide = nn.Sequential(
+            nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
+        )
         self.drop = nn.Dropout(0.1)
 
     def forward(self, x):

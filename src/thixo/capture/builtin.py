@@ -142,8 +142,8 @@ REPLACED[backward] = gradients.backward
 REPLACED[grad] = gradients.grad
 METHODS: dict[str, Any] = {
     "requires_grad": _requires_grad,
-    "retain_grad": _refused("retain_grad()", "a graph has no tape", "use it outside"),
-    "register_hook": _refused("register_hook()", "a graph has no tape", "use it outside"),
+    "retain_grad": gradients.retain_grad,
+    "register_hook": gradients.register_hook,
     "item": item, "tolist": tolist, "backward": gradients.backward,
     "numpy": _refused("numpy()", "it needs the values of a tensor", "use operators of tensors"),
     "__len__": len_, "__bool__": operators.truth,

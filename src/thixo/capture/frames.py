@@ -14,6 +14,7 @@ from thixo.capture.values import Poison, is_ragged
 from thixo.graph import trace as tracing
 from thixo.graph.alias import Aliases
 from thixo.graph.body import Body
+from thixo.graph.own_gradient import passed_to
 from thixo.graph.trace import Trace, make_symbolic, remove_dead
 from thixo.symbolic import Dim
 
@@ -40,6 +41,7 @@ class Capture:
         self.counts: dict[Any, Any] = {}  # which parameters of an optimizer share a count of steps
         self.scalars: dict[Any, Any] = {}  # numbers from outside that are inputs, by their path
         self.originals: dict[int, Any] = {}  # the caller's own tensors among the arguments
+        self.only_inside: str | None = None  # why gradients that are taken outside would be others
         self.undo: list[Any] = []  # what is taken back where the capture fails
         self.looked: dict[int, Any] = {}  # containers whose content has been looked at
         self.copies: list[tuple[Any, Any]] = []  # rows that are views for Python and copies here
@@ -159,8 +161,11 @@ class CaptureAliases(Aliases):
     """Refuses writes that Python's views would show and copies here would not."""
 
     def assign(self, target: Any, result: Any) -> None:
-        written(current(), self._root(target))
+        root = self._root(target)
+        written(current(), root)
         super().assign(target, result)
+        if root.requires_grad and root.is_leaf:
+            self.trace.renewed[root._value] = root
 
 
 def written(capture: Capture, root: Any) -> None:
@@ -226,6 +231,9 @@ class Inner(Body):
         self.cuts = outer.cuts
         self.written: list[tuple[Any, Any]] = []  # tensors from outside, and what they became
         self.numbers = {}
+        self.renewed: dict[
+            Any, Any
+        ] = {}  # new values of leaves that were written, and these leaves
 
     def key_of(self, op: Any, args: Any) -> Any:
         return node_key(op, args)
@@ -241,6 +249,11 @@ class Inner(Body):
 
     def way_back(self, name: str) -> Any:
         return way_back(name, self)
+
+    def _with_gradient_cut(self, value: Any) -> Any:
+        if value in self.renewed:
+            current().only_inside = "a parameter is written and used in a branch or a loop"
+        return super()._with_gradient_cut(value)
 
     def end(self) -> None:
         """Take writes to tensors from outside back; keep what they became."""
@@ -285,8 +298,12 @@ class Outer(Trace):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
+        self._passed: dict[Any, Any] = {}
         self.aliases = CaptureAliases(self)
         self.numbers = {}
+        self.renewed: dict[
+            Any, Any
+        ] = {}  # new values of leaves that were written, and these leaves
 
     def value_of(self, tensor: Any) -> Any:
         need_fresh(current(), tensor)
@@ -297,6 +314,25 @@ class Outer(Trace):
 
     def way_back(self, name: str) -> Any:
         return way_back(name, self)
+
+    def _with_gradient_cut(self, value: Any) -> Any:
+        leaf = self.renewed.get(value)
+        if leaf is None:
+            return super()._with_gradient_cut(value)
+        found = self._passed.get(value)
+        if found is None:
+            found = self._passed[value] = passed_to(self, value, self._first_value(leaf))
+        return found
+
+    def _first_value(self, leaf: Any) -> Any:
+        known = self.constants.get(id(leaf))
+        if known is not None:
+            return known[1]
+        return next(v for t, v in zip(self.inputs, self._input_values, strict=True) if t is leaf)
+
+    def _record_mutations(self) -> None:
+        self.renewed = {}  # what is written is marked as all that was made under no_grad
+        super()._record_mutations()
 
     def concretize(self, what: str, text: str) -> None:
         _refuse_value(what, text)

@@ -32,6 +32,8 @@ def cell_of(capture: Capture, tensor: Any) -> Gradient:
     path = path_of_tensor(capture, tensor)
     if path is not None:
         capture.outside[cell.key] = path
+    elif tensor._value is not None:
+        capture.made(tensor)
     capture.kept.append(tensor)
     return cell
 
@@ -175,7 +177,33 @@ def _leaves(capture: Capture, trace: Trace, inputs: Any) -> list[Any]:
             found[id(tensor)] = tensor
     for tensor in capture.asked_of:
         found[id(tensor)] = tensor
-    return [t for t in found.values() if t.requires_grad and (t.is_leaf or inputs is not None)]
+    kept = {id(t) for t in capture.asked_of}
+    return [
+        t
+        for key, t in found.items()
+        if t.requires_grad and (t.is_leaf or inputs is not None or key in kept)
+    ]
+
+
+def register_hook(x: Any, hook: Any) -> Any:
+    """`x.register_hook(hook)`: the hook is a part of the gradients that are taken inside."""
+    from thixo.capture.builtin import as_callable
+
+    capture = current()
+    if x._value is None or path_of_tensor(capture, x) is not None:
+        raise Refused("register_hook()", "of a tensor from outside", _OUTSIDE)
+    if capture.depth:
+        raise Refused("register_hook()", "in a branch or a loop of tensors", _OUTSIDE)
+    capture.only_inside = "a tensor has a hook"
+    return x.register_hook(as_callable(hook))
+
+
+def retain_grad(x: Any) -> None:
+    """`x.retain_grad()`"""
+    if x._value is None:
+        raise Refused("retain_grad()", "of a tensor from outside", _OUTSIDE)
+    x.retain_grad()
+    current().asked_of.append(x)
 
 
 def _stack(trace: Any) -> list[Trace]:

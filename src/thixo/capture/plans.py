@@ -11,7 +11,7 @@ from thixo.capture.merge import Frozen, attributes, freeze, rebuilt
 from thixo.capture.paths import PLAIN, Path, path_of
 from thixo.capture.refusal import Refused
 from thixo.capture.values import TYPES, UNSET, Choice, Maybe, Mixed, Number, Poison, Symbolic
-from thixo.errors import CaptureError
+from thixo.errors import AutogradError, CaptureError
 from thixo.graph.sizes import symbols_in
 from thixo.graph.trace import Trace
 from thixo.ops import public as tx
@@ -90,7 +90,12 @@ class Plan:
         if path is not None and path[0] is x:
             return lambda call: path[1].fetch(call.arguments)
         if x.requires_grad and self._is_freed(x):
-            x = tx.detach(x)
+            place = self._output(tx.detach(x))
+            return lambda call: without_graph(call.outputs[place])
+        if x.requires_grad and self.capture.only_inside is not None:
+            raise Refused(
+                "a result with gradients", self.capture.only_inside, "return x.detach(), or take gradients inside"
+            )  # fmt: skip
         place = self._output(x)
         if self.capture.asked and x.requires_grad:
             return lambda call: _need_gradient(call.outputs[place])
@@ -197,6 +202,31 @@ class Plan:
                 what, f"a {type(x).__name__} cannot outlive the call", "return tensors and numbers"
             )
         return lambda call: x
+
+
+class _Freed:
+    """The node of a result through which backward has gone already."""
+
+    _name = "FreedBackward"
+
+    def _run_backward(self, gradients: Any) -> Any:
+        raise AutogradError(
+            "backward: the graph was already freed by an earlier backward, inside of a captured function; "
+            "pass retain_graph=True to the earlier one"
+        )
+
+
+_freed = _Freed()
+
+
+def without_graph(tensor: Any) -> Any:
+    """A result that has a history no more: it says so, as it does in eager mode."""
+    if _core.is_grad_enabled():
+        anchor = tx.zeros((), dtype=tensor.dtype).requires_grad_()
+        node = _core.function_node(_freed, (anchor,))
+        _core.save_function(node, (), ())
+        _core.attach_function(node, (tensor,), (True,), (-1,))
+    return tensor
 
 
 def _need_gradient(tensor: Any) -> Any:

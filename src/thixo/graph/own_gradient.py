@@ -88,6 +88,16 @@ def record(
     return [make_symbolic(v) for v in node.outputs]
 
 
+def passed_to(trace: Trace, value: Value, source: Value) -> Value:
+    """A value whose gradient is that of another one of its type: a leaf that was overwritten is still that leaf."""
+    back = Graph("passed")
+    back.outputs = [back.input("g", value.type)]
+    trace.graph.call(OWN_GRADIENT, back, [value], [source], [], source=trace.source or user_line())
+    (made,) = trace.graph.nodes[-1].outputs
+    trace.own([made])
+    return made
+
+
 def _matched(body: Trace, x: Any, gradient: Any) -> Any:
     value = body.value_of(x)
     return match(gradient, value.type.shape, value.type.dtype)
