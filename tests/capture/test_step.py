@@ -427,3 +427,20 @@ def test_hooks_count_inside_only():
     assert "a result with gradients: a tensor has a hook" in refusal(
         hooked, tx.ones(2, requires_grad=True)
     )
+
+
+def test_a_parameter_that_is_frozen_later():
+    model = net()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    step = tx.jit.script(lambda x, y: train(model, optimizer, x, y))
+    x, y = batches(1)[0]
+    step(x, y)
+    model[0].weight.requires_grad_(False)
+    before = model[0].weight.detach().clone()
+    step(x, y)
+    assert (model[0].weight == before).all()
+    assert model[0].weight.grad is None
+    model[0].weight.requires_grad_(True)
+    step(x, y)
+    assert (model[0].weight != before).any()
+    assert len(step.graphs) == 2

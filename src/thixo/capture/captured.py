@@ -55,6 +55,9 @@ class Captured:
         self.sizes: list[str] = []  # those that the result and the changes need
         self.names: list[str] = []  # of the leaves of the arguments
         self.makes_leaves = False  # whether requires_grad_() was called inside
+        self.needs: list[
+            bool
+        ] = []  # which inputs by paths need gradients, where these are taken inside
         self.result = result
         self.given = given  # inputs that are arguments
         self._run: Runner | None = None
@@ -67,6 +70,8 @@ class Captured:
         try:
             tensors = self.inputs(args, kwargs)
         except (AttributeError, LookupError, TypeError, ValueError):
+            return False
+        if self.needs and [t.requires_grad for t in tensors[self.given :]] != self.needs:
             return False
         return _fits(self.graph, tensors)
 
@@ -184,7 +189,10 @@ def _capture(
     except TraceError as error:
         raise refusal_of(error) from error
     graph, plan.replaced = unify_sizes(trace.finish(), numbers=True)
+    live = list(graph.constants.values())
     paths = _constants_to_inputs(graph, capture)
+    left = set(map(id, graph.constants.values()))
+    needs = [d.requires_grad for d in live if id(d) not in left] if capture.takes_gradients else []
     try:
         graph.verify()
     except Exception as error:
@@ -192,7 +200,7 @@ def _capture(
     _refuse_open_guards(graph)
     captured = Captured(graph, paths, maker, made, list(capture.guards.values()), len(trace.inputs))
     captured.sizes, captured.names = plan.size_names(), names
-    captured.makes_leaves = capture.asked
+    captured.makes_leaves, captured.needs = capture.asked, needs
     return captured
 
 

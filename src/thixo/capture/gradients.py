@@ -85,6 +85,7 @@ def backward(
     leaves = _leaves(capture, trace, inputs)
     before = [(t, t.grad) for t in leaves]
     need_own_history(trace)
+    capture.takes_gradients = True
     run_backward(tensors, gradient, retain_graph, bool(create_graph), inputs)
     for tensor, old in before:
         if tensor.grad is not old:
@@ -106,6 +107,7 @@ def grad(
     capture, trace = current(), current_trace()
     assert trace is not None
     need_own_history(trace)
+    capture.takes_gradients = True
     wanted = [inputs] if isinstance(inputs, _core.Tensor) else list(inputs)
     _need_no_turn_before(trace, outputs, wanted)
     found = run_grad(
