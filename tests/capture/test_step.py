@@ -444,3 +444,18 @@ def test_a_parameter_that_is_frozen_later():
     step(x, y)
     assert (model[0].weight != before).any()
     assert len(step.graphs) == 2
+
+
+def test_a_parameter_that_is_replaced_is_no_longer_the_optimizers():
+    model = net()
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    step = tx.jit.script(lambda x, y: train(model, optimizer, x, y))
+    x, y = batches(1)[0]
+    step(x, y)
+    old = model[2].bias
+    model[2].bias = nn.Parameter(tx.zeros(3))
+    before = old.detach().clone()
+    step(x, y)
+    assert (model[2].bias == 0).all()
+    assert (old == before).all()
+    assert model[2].bias.grad is not None

@@ -10,7 +10,8 @@ from thixo.capture.compile_cache import Break, Recompile
 from thixo.errors import ArgumentError
 from thixo.graph.ir import Graph
 
-_HOW = {"equal": "is", "is": "is", "type": "is of class", "code": "has the code", "length": "has the length",
+_HOW = {
+    "holds": "is","equal": "is", "is": "is", "type": "is of class", "code": "has the code", "length": "has the length",
         "keys": "has the keys", "missing": "is missing"}  # fmt: skip
 
 

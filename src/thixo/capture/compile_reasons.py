@@ -9,7 +9,7 @@ from thixo import _core
 from thixo.capture.naming import input_names
 from thixo.pytree import tree_flatten
 
-_WORDS = {"equal": "was", "is": "was", "type": "was of class", "code": "had the code", "length": "had the length",
+_WORDS = {"holds": "was", "equal": "was", "is": "was", "type": "was of class", "code": "had the code", "length": "had the length",
           "keys": "had the keys", "missing": "was missing"}  # fmt: skip
 
 

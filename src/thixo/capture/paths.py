@@ -131,13 +131,30 @@ class Assumed(NamedTuple):
         return f"{self.path} {self.how} {self.value!r}"
 
 
+class SameAs:
+    """Assumed: what is found here is found by another path too, and is one input of the graph."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __call__(self, found: Any, leaves: list[Any]) -> bool:
+        return found is self._path.fetch(leaves)
+
+    def __repr__(self) -> str:
+        return str(self._path)
+
+
 def read(capture: Capture, path: Path, value: Any) -> Any:
     """Note that captured code read something that was there before."""
     if isinstance(value, Symbolic):
         return value
     if isinstance(value, _core.Tensor):
         if value._value is None or id(value) in capture.tensors:
-            capture.tensors.setdefault(id(value), (value, path))
+            known = capture.tensors.setdefault(id(value), (value, path))[1]
+            if known.key != path.key:
+                capture.guards.setdefault(
+                    (path.key, "holds"), Assumed(path, "holds", SameAs(known))
+                )
         return value
     if isinstance(value, BuiltinFunctionType) and type(value.__self__) in LOOKED:
         return value  # a method of a container: what is assumed of the container says it

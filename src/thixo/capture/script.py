@@ -146,7 +146,8 @@ def kinds_of(args: Any, kwargs: Any) -> Any:
         if isinstance(leaf, _core.Tensor):
             small = tuple(s if s < 2 else 2 for s in leaf.shape)
             first = seen.setdefault(id(leaf), i)  # one tensor twice is another program
-            parts.append((leaf.dtype, small, leaf.requires_grad, leaf.is_leaf, first))
+            graded = leaf.requires_grad and (leaf.is_leaf or 2)  # inside, backward ends at leaves
+            parts.append((leaf.dtype, small, graded, first))
         elif isinstance(leaf, float):
             parts.append((float, leaf.hex()))
         elif isinstance(leaf, _BY_VALUE):

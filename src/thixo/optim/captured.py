@@ -11,7 +11,7 @@ import thixo as tx
 from thixo import _core
 from thixo.capture.callees import call, plain_call, read_members
 from thixo.capture.frames import Capture, current
-from thixo.capture.gradients import gradient_of, path_of_tensor, set_gradient
+from thixo.capture.gradients import gradient_of, set_gradient
 from thixo.capture.paths import Assumed, Path, Scalar, look, path_of, read
 from thixo.capture.plans import Change, Plan
 from thixo.capture.refusal import Refused
@@ -125,17 +125,8 @@ def _params(capture: Capture, path: Path, number: int, group: dict[str, Any]) ->
                 raise Refused(
                     "an optimizer", "one of its parameters is an argument too", "pass the model"
                 )
-            known = path_of_tensor(capture, param)
-            here = place.step("item", i)
-            if known is None:
-                read(capture, here, param)
-            else:
-                capture.guards[here.key, "holds"] = Assumed(here, "holds", _same_as(known))
+            read(capture, place.step("item", i), param)
     return params
-
-
-def _same_as(path: Path) -> Callable[[Any, list[Any]], bool]:
-    return lambda found, leaves: found is path.fetch(leaves)
 
 
 def _step_group(
@@ -247,7 +238,7 @@ def _common_count(
             return None
         capture.counts[id(optimizer), number] = places
         key = (path.key, "counts", number)
-        capture.guards[key] = Assumed(path, "holds", _are_equal(number, places))
+        capture.guards[key] = Assumed(path, "holds", _EqualCounts(number, places))
     elif capture.depth or known != places:
         raise Refused("step()", "other parameters have gradients than at the step before", _OUTSIDE)
 
@@ -265,8 +256,17 @@ def _counts(optimizer: Any, number: int, places: tuple[int, ...]) -> list[Any]:
     return [state[params[i]]["step"] for i in places]
 
 
-def _are_equal(number: int, places: tuple[int, ...]) -> Callable[[Any, list[Any]], bool]:
-    return lambda found, leaves: len({t.item() for t in _counts(found, number, places)}) == 1
+class _EqualCounts:
+    """Assumed: parameters of a group have had as many steps."""
+
+    def __init__(self, number: int, places: tuple[int, ...]) -> None:
+        self._number, self._places = number, places
+
+    def __call__(self, found: Any, leaves: list[Any]) -> bool:
+        return len({t.item() for t in _counts(found, self._number, self._places)}) == 1
+
+    def __repr__(self) -> str:
+        return f"at one count of steps for all parameters of group {self._number}"
 
 
 # ---- schedules
