@@ -55,7 +55,7 @@ def attr(x: Any, name: Any) -> Any:
     if (
         path is not None
         and not changed(capture, (id(x), name))
-        and not isinstance(value, types.MethodType)
+        and (not isinstance(value, types.MethodType) or name in getattr(x, "__dict__", ()))
         and not (isinstance(value, types.BuiltinMethodType) and value.__self__ is x)
     ):
         quiet = isinstance(x, types.ModuleType) and x.__name__.split(".")[0] in _QUIET
@@ -252,7 +252,10 @@ def _tensor_attribute(x: Any, name: str) -> Any:
         )
     if name == "requires_grad" and current().some_graded:
         raise Refused(".requires_grad", "the data may decide it", "ask outside")
-    return getattr(x, name)
+    found = getattr(x, name)
+    if name == "requires_grad" and id(x) in current().tensors:
+        read(current(), current().tensors[id(x)][1].step("attr", name), found)
+    return found
 
 
 def changed(capture: Any, key: Any) -> bool:

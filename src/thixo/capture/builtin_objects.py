@@ -8,7 +8,7 @@ from thixo import _core
 from thixo.capture import control, operators
 from thixo.capture.effects import Text, is_open, say
 from thixo.capture.frames import current
-from thixo.capture.paths import look
+from thixo.capture.paths import look, note_missing
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Choice, Mixed, Number, Symbolic, kind_of
 from thixo.ops import public as tx
@@ -68,6 +68,7 @@ def getattr_(x: Any, name: str, *default: Any) -> Any:
     try:
         return attr(x, name)
     except AttributeError:
+        note_missing(current(), x, name)
         if default:
             return default[0]
         raise

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib
+import operator
 import os
 import types
 from collections import OrderedDict, defaultdict, deque
@@ -16,7 +17,7 @@ from thixo.capture.frames import Capture, current
 from thixo.capture.functions import APPLY, apply_captured
 from thixo.capture.numbers import weak
 from thixo.capture.operators import as_plain_tensor, spread
-from thixo.capture.paths import Path, look, path_of, read
+from thixo.capture.paths import Assumed, Path, look, path_of, read
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Choice, Maybe, Mixed, Number, Symbolic, is_ragged
 from thixo.dtype import float32
@@ -43,6 +44,7 @@ def _called(f: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(f, _core.Operator):
         return call_operator(f, args, kwargs)
     if isinstance(f, functools.partial):
+        _reach(f, "func", "args", "keywords")
         return call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
     try:
         replaced = REPLACED.get(f)
@@ -50,6 +52,8 @@ def _called(f: Any, args: Any, kwargs: Any) -> Any:
         replaced = None
     if replaced is not None:
         return replaced(*args, **kwargs)
+    if isinstance(f, _GETTERS):
+        return _call_getter(f, *args, **kwargs)
     if isinstance(f, types.MethodType):
         return _call_method(f, args, kwargs)
     if isinstance(f, types.FunctionType):
@@ -61,6 +65,27 @@ def _called(f: Any, args: Any, kwargs: Any) -> Any:
     ):
         return _call_builtin(f, args, kwargs)
     return _call_object(f, args, kwargs)
+
+
+_GETTERS = (operator.attrgetter, operator.itemgetter, operator.methodcaller)
+
+
+def _call_getter(f: Any, x: Any) -> Any:
+    """What `operator` makes of names: it looks at objects as captured code does."""
+    from thixo.capture.attributes import attr
+    from thixo.capture.elements import item
+
+    kind, given = type(f), f.__reduce__()[1]
+    if kind is operator.methodcaller:
+        made, given = f.__reduce__()[:2]
+        named = made.keywords if isinstance(made, functools.partial) else {}
+        name, *more = (*made.args, *given) if isinstance(made, functools.partial) else given
+        return call(attr(x, name), *more, **named)
+    if kind is operator.itemgetter:
+        found = tuple(item(x, key) for key in given)
+    else:
+        found = tuple(functools.reduce(attr, name.split("."), x) for name in given)
+    return found if len(found) > 1 else found[0]
 
 
 def _call_object(f: Any, args: Any, kwargs: Any) -> Any:
@@ -91,6 +116,10 @@ def _call_module(f: Any, args: Any, kwargs: Any) -> Any:
     path = path_of(capture, f)
     if path is not None:
         read(capture, path.step("attr", "_hooked"), f.__dict__.get("_hooked"))
+        code = getattr(f.forward, "__code__", None)
+        if "forward" not in f.__dict__ and code is not None:  # an object may get its own later
+            way = path.step("attr", "forward")
+            capture.guards.setdefault((way.key, "code"), Assumed(way, "code", code))
     return call(f.forward, *args, **kwargs)
 
 
@@ -187,11 +216,24 @@ def _call_method(f: types.MethodType, args: Any, kwargs: Any) -> Any:
     owner, function = f.__self__, f.__func__
     if isinstance(owner, _core.Tensor):
         return call_operator(f, args, kwargs)
+    _reach(f, "__self__", "__func__")
     if function is APPLY:
         return apply_captured(owner, args, kwargs)
     if isinstance(function, types.FunctionType):
         return call_function(function, (owner, *args), kwargs)
     return call(function, owner, *args, **kwargs)
+
+
+def _reach(f: Any, *names: str) -> None:
+    """Note what a method or a partial from outside brings along: it may change, or another may come in its place."""
+    capture = current()
+    path = path_of(capture, f)
+    if path is not None:
+        for name in names:
+            part = getattr(f, name)
+            if path_of(capture, part) is None:
+                read(capture, path.step("attr", name), part)
+            look(capture, part)
 
 
 def call_operator(f: Any, args: Any, kwargs: Any) -> Any:

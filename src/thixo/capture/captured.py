@@ -7,6 +7,7 @@ captured.changes     what it changes besides tensors: attributes, containers, gl
 captured(args, kwargs)
 """
 
+import os
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from thixo import _core
 from thixo.capture.callees import call as call_captured
 from thixo.capture.frames import Capture, Outer, capturing
+from thixo.capture.held import Kind
 from thixo.capture.journal import CONTAINERS
 from thixo.capture.naming import captured_names, input_names
 from thixo.capture.paths import Argument, Assumed, Path, assumption, path_of
@@ -31,9 +33,13 @@ from thixo.pytree import tree_flatten, tree_unflatten
 from thixo.symbolic import Dim
 
 _LETTERS = "nmkhpqrstuvwdijabcefglo"
-_lock = (
-    threading.RLock()
-)  # while a function is captured, objects it changes are changed and put back
+# While a function is captured, objects it changes are changed and put back. A fork waits for the end of that: a child has one
+# thread, which would wait for the others' for ever.
+_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+    )
 
 
 class Captured:
@@ -260,6 +266,12 @@ def _constants_to_inputs(graph: Graph, capture: Capture) -> list[Path]:
             del graph.constants[value]
             graph.inputs.append(value)
             paths.append(found[1])
+    inputs = {path.key for path in paths}
+    for tensor, path in capture.tensors.values():
+        if (
+            path.key not in inputs and tensor._value is None
+        ):  # its size or dtype may have been asked for
+            capture.guards.setdefault((path.key, "equal"), Assumed(path, "equal", Kind(tensor)))
     return paths
 
 

@@ -30,6 +30,7 @@ class Capture:
         self.branches = 0
         self.journal = Journal()
         self.sources: dict[int, tuple[Any, Any]] = {}  # id -> an object from outside, and its path
+        self.ways: dict[int, list[Any]] = {}  # id -> all paths by which an object was found
         self.guards: dict[Any, Any] = {}  # what was assumed of things from outside
         self.tensors: dict[int, tuple[Any, Any]] = {}  # id -> a tensor from outside, and its path
         self.given: dict[int, tuple[Any, Any]] = {}  # id -> an argument's tensor, and its path

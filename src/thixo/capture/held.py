@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from thixo import _core
+
 _BUFFERS = (np.ndarray, bytearray, memoryview, array.array)
 _LIBRARIES = sys.stdlib_module_names | {"numpy"}
 
@@ -27,6 +29,21 @@ class Held:
 
     def __repr__(self) -> str:
         return f"a {self.kind.__name__} {self.content[0][1:]}{list(self.content[1])}"
+
+
+class Kind(Held):
+    """What was asked of a tensor whose numbers the program does not read: its dtype, sizes and device."""
+
+    def __init__(self, x: Any) -> None:
+        self.kind = type(x)
+        self.content = (x.dtype, tuple(x.shape), x.device)
+
+    def is_of(self, x: Any) -> bool:
+        """Whether another tensor is of that kind."""
+        return isinstance(x, _core.Tensor) and Kind(x).content == self.content
+
+    def __repr__(self) -> str:
+        return f"a tensor {self.content[0]} {list(self.content[1])}"
 
 
 def held(x: Any) -> Any:

@@ -11,7 +11,7 @@ from thixo.capture.control import ifexp, or_
 from thixo.capture.effects import Text, check, text
 from thixo.capture.frames import current
 from thixo.capture.numbers import COMPARISONS, OPERATORS, as_tensor, calculate, negate
-from thixo.capture.paths import look, path_of
+from thixo.capture.paths import look, note_identity, path_of
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_open_size, kind_of
 from thixo.ops import public as tx
@@ -245,6 +245,9 @@ def _identity(op: str, a: Any, b: Any) -> Any:
             path = path_of(capture, x)
             if path is not None and path.is_of_argument:
                 raise Refused(f"`{op}`", "of two arguments' objects", "compare something they hold")
+    for x in (a, b):
+        if not isinstance(x, (*one_of, _core.Tensor)):
+            note_identity(current(), x)
     return (a is b) == (op == "is")
 
 

@@ -6,7 +6,7 @@ Tensors found at the end of a path are fetched anew for every call; all else is 
 
 from collections import deque
 from enum import Enum
-from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from thixo import _core
@@ -20,7 +20,7 @@ from thixo.tensor import tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
 _METHODS = (BuiltinFunctionType, MethodType)
-LOOKED = (list, tuple, dict, set, frozenset, deque)
+LOOKED = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 
 
 class Path:
@@ -162,6 +162,7 @@ def read(capture: Capture, path: Path, value: Any) -> Any:
     capture.guards.setdefault((path.key, how), Assumed(path, how, seen))
     if not isinstance(value, PLAIN):
         capture.sources.setdefault(id(value), (value, path))
+        capture.ways.setdefault(id(value), []).append(path)
     return value
 
 
@@ -180,6 +181,20 @@ def assumption(value: Any) -> tuple[str, Any]:
     if type(value).__module__.startswith("thixo") and not hasattr(value, "__dict__"):
         return "is", value  # a dtype, a device
     return "type", type(value)
+
+
+def note_missing(capture: Capture, x: Any, name: str) -> None:
+    """Note that an object from outside was asked for an attribute that it does not have."""
+    path = path_of(capture, x)
+    if path is not None:
+        path = path.step("attr", name)
+        capture.guards.setdefault((path.key, "missing"), Assumed(path, "missing", name))
+
+
+def note_identity(capture: Capture, x: Any) -> None:
+    """Note that it counted which object it is, wherever it was found."""
+    for path in capture.ways.get(id(x), ()):
+        capture.guards.setdefault((path.key, "is"), Assumed(path, "is", x))
 
 
 def path_of(capture: Capture, x: Any) -> Path | None:
@@ -218,7 +233,7 @@ def look(capture: Capture, x: Any, ragged: bool = False) -> None:
     if path is None:
         return
     capture.looked[id(x)] = x
-    if isinstance(x, dict):
+    if isinstance(x, dict | MappingProxyType):
         if not all(isinstance(k, PLAIN) for k in x):
             raise Refused("a dict from outside", "its keys are not plain values", "use strings")
         capture.guards.setdefault((path.key, "keys"), Assumed(path, "keys", tuple(x)))

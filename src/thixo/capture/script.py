@@ -1,7 +1,6 @@
 """A scripted function: captured when it is first called, once for each kind of arguments."""
 
 import functools
-import threading
 import warnings
 from collections import OrderedDict
 from enum import Enum
@@ -9,13 +8,15 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from thixo import _core
+from thixo.capture import captured as capturing
 from thixo.capture.captured import Captured, capture_call
 from thixo.capture.convert import convert_code
 from thixo.capture.refusal import Refused
-from thixo.dtype import DType
+from thixo.dtype import DType, get_default_dtype
 from thixo.errors import ArgumentError, CaptureError
 from thixo.graph.ir import Graph
 from thixo.graph.trace import current_trace
+from thixo.progress import task
 from thixo.pytree import tree_flatten
 
 LIMIT = 64  # graphs that one function keeps
@@ -37,7 +38,7 @@ class ScriptedFunction:
         self._function = f
         self._cache: OrderedDict[Any, list[Captured]] = OrderedDict()
         self._last: Captured | None = None
-        self._lock = threading.Lock()
+        self.stands_for = f  # what captured code calls in its place
         self.__name__ = getattr(f, "__name__", type(f).__name__)
         self.__doc__ = getattr(f, "__doc__", None)
 
@@ -94,14 +95,16 @@ class ScriptedFunction:
 
     def captured(self, *args: Any, **kwargs: Any) -> Captured:
         """The captured form that serves these arguments."""
-        key = kinds_of(args, kwargs)
-        with self._lock:
-            entries = self._cache.get(key, [])
-            for one in entries:
-                if one.fits(args, kwargs):
-                    self._cache.move_to_end(key)
-                    return one
-            made = self._capture(args, kwargs)
+        key = (kinds_of(args, kwargs), get_default_dtype())
+        known = self._known(key, args, kwargs)
+        if known is not None:
+            return known
+        with capturing._lock:
+            known = self._known(key, args, kwargs)  # another thread may have been first
+            if known is not None:
+                return known
+            with task(f"capturing {self.__name__}"):
+                made = self._capture(args, kwargs)
             self._cache.setdefault(key, []).append(made)
             self._cache.move_to_end(key)
             self._last = made
@@ -111,6 +114,12 @@ class ScriptedFunction:
                 if not self._cache[oldest]:
                     del self._cache[oldest]
             return made
+
+    def _known(self, key: Any, args: Any, kwargs: Any) -> Captured | None:
+        for one in tuple(self._cache.get(key, ())):
+            if one.fits(args, kwargs):
+                return one
+        return None
 
     def _capture(self, args: Any, kwargs: Any) -> Captured:
         """With symbolic sizes where that works; else for these sizes, since some programs depend on them."""
