@@ -83,6 +83,53 @@ def test_short_rows_that_repeat(rng, shape, dtype, threads):
         tx.set_num_threads(before)
 
 
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64", "complex64", "bool"])
+@pytest.mark.parametrize("shape", [(3000, 2), (777, 13), (300, 130), (90, 530), (70, 1024), (6, 5)])
+def test_columns(rng, shape, dtype, threads):
+    """A number for each row: alone, turned, cut out of a larger array, in place, in a batch."""
+    rows, columns = shape
+    wide = rng.integers(-5, 6, (2, rows, columns + 3)).astype(dtype)
+    column = rng.integers(-5, 6, (2, rows, 1)).astype(dtype)
+    before = tx.get_num_threads()
+    tx.set_num_threads(threads)
+    try:
+        w, c = tx.tensor(wide), tx.tensor(column)
+        x, a = wide[0, :, :columns].copy(), tx.tensor(wide[0, :, :columns].copy())
+        np.testing.assert_array_equal((a * c[0]).numpy(), x * column[0])
+        np.testing.assert_array_equal((c[0] * turned(x)).numpy(), x * column[0])
+        np.testing.assert_array_equal((turned(x.T) * c[0].T).numpy(), x.T * column[0].T)
+        np.testing.assert_array_equal((w[:, :, 1:-2] * c).numpy(), wide[:, :, 1:-2] * column)
+        np.testing.assert_array_equal(
+            (w[:, ::2] * c[:, ::2]).numpy(), wide[:, ::2] * column[:, ::2]
+        )
+        converted = (w[:, :, 1:-2].to(tx.float32) * c.to(tx.float32)).numpy()
+        if dtype != "complex64":
+            expected = wide[:, :, 1:-2].astype("f4") * column.astype("f4")
+            np.testing.assert_array_equal(converted, expected)
+        w[:, :, 2:-1] *= c
+        wide[:, :, 2:-1] *= column
+        np.testing.assert_array_equal(w.numpy(), wide)
+    finally:
+        tx.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", [tx.bfloat16, tx.float16])
+def test_columns_of_half_types(rng, dtype):
+    x, column = rng.integers(-5, 6, (83, 77)), rng.integers(-5, 6, (83, 1))
+    a, c = tx.tensor(x.astype("f4")).to(dtype), tx.tensor(column.astype("f4")).to(dtype)
+    np.testing.assert_array_equal((a * c).float().numpy(), x * column)
+
+
+def test_division_by_zero_in_a_column_is_found(rng):
+    column = np.ones((40, 1), np.int64)
+    x = rng.integers(1, 9, (40, 100))
+    np.testing.assert_array_equal((tx.tensor(x) // tx.tensor(column)).numpy(), x)
+    column[33] = 0
+    with pytest.raises((ZeroDivisionError, tx.errors.ThixoError)):
+        tx.tensor(x) // tx.tensor(column)
+
+
 def test_rows_too_many_for_the_cache(rng):
     """They are written past it: rows of whole lines, and others."""
     for shape in ((30_000, 128), (4000, 1024), (7000, 600)):

@@ -223,6 +223,16 @@ class Function:
         self.jump(after)
         self.place(after)
 
+    def end_if(self, condition: str, other: Function) -> None:
+        """If the condition holds, let another function with the same parameters do all."""
+        instead, after = self.label(), self.label()
+        self.line(f"br i1 {condition}, label %{instead}, label %{after}")
+        self.place(instead)
+        given = ", ".join(f"{type.split()[0]} %{name}" for type, name in self.parameters)
+        self.line(f"tail call void @{other.name}({given})")
+        self.line("ret void")
+        self.place(after)
+
     # ---- vectors
 
     def splat(self, element: str, value: str, lanes: int) -> str:

@@ -7,11 +7,15 @@ copies such operands into a line first). A `one` operand stays where it is; what
 once, before the loop. A negative n asks for -n elements of results
 that begin at lines of the cache and are too many for it: where memory is the limit they are written past it. The bit `UNAIDED` of
 another n, which is no part of the number, says that nothing is to be fetched ahead, since the processor does better by itself (AMD's
-do); without it the loop is as right, only slower there. Inputs come first, then, if the
+do); without it the loop is as right, only slower there. The bit `ROWS` of another n says that there are several rows of so many
+elements: after the strides come those from row to row, and then how many rows there are. Inputs come first, then, if the
 body checks anything, the status word (an int64 to which bits are added), then the results.
 """
 
 from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
 
 from thixo.codegen.instructions import BYTES, Instruction
 from thixo.codegen.kernel import Kernel
@@ -78,11 +82,13 @@ AHEAD = (
     2048  # bytes between what is computed and what is fetched: hardware does not look beyond a page
 )
 LEAST = 512  # elements that are worth it
-UNAIDED = 1 << 62  # as kUnaided in core/kernels/nest.h
+UNAIDED, ROWS = 1 << 62, 1 << 61  # as kUnaided and kRows in core/kernels/nest.h
 # Vectors that a loop reads before it writes any, where nothing is fetched ahead and few instructions compute. A read whose
 # address agrees in its last 12 bits with that of a write under way waits for it: so fewer do. Short rows lose by it.
 TOGETHER = 4
 FEW = 4
+MANY = 12  # instructions beside which a call is little
+SOME = 4  # vectors of a row that are worth a beginning of its own
 
 
 def waits_for_memory(kernel: Kernel) -> bool:
@@ -91,17 +97,39 @@ def waits_for_memory(kernel: Kernel) -> bool:
 
 
 def pointwise(kernel: Kernel, name: str, target: Target) -> str:
-    """The text of a module with this one function."""
-    count = lanes_of(kernel, target)
-    f = Function(name, [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "n")],
-                 attributes=target.attributes)  # fmt: skip
-    loop = _Loop(kernel, f)
+    """The text of a module with this function, and what it needs."""
+    parameters = [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "n")]
+    f = Function(name, parameters, attributes=target.attributes)
     past_cache = f.compare("slt", "%n", 0)
-    n = f.choose(past_cache, "i64", f.sub(0, "%n"), f.op(f"and i64 %n, {UNAIDED - 1}"))
-    loop.enter(count, target)
+    several = f.compare("ne", f.choose(past_cache, "i64", 0, f.op(f"and i64 %n, {ROWS}")), 0)
+    if cost_of(kernel) >= MANY:
+        loop = _Loop(kernel, f, target)
+        with loop.rows(several):
+            _row(loop, past_cache)
+        loop.leave()
+        return module([f])
+    # One row has much that many have no use for, and many keep much ready: two functions have registers for either.
+    aside = f"noinline {target.attributes}"
+    g = Function(f"{name}_rows", parameters, attributes=aside, internal=True)
+    f.end_if(several, g)
+    loop = _Loop(kernel, f, target)
+    _row(loop, past_cache)
+    loop.leave()
+    loop = _Loop(kernel, g, target)
+    with loop.rows():
+        _one_of_many(loop)
+    loop.leave()
+    return module([f, g])
+
+
+def _row(loop: _Loop, past_cache: str) -> None:
+    """All elements of a row, that may be long and alone."""
+    kernel, f, count = loop.kernel, loop.f, loop.count
+    n = f.choose(past_cache, "i64", f.sub(0, "%n"), f.op(f"and i64 %n, {ROWS - 1}"))
+    loop.enter()
+    done = "0"
     if count > 1:
-        vectors = Lanes(f, count, target)
-        done = "0"
+        vectors = Lanes(f, count, loop.target)
         if waits_for_memory(kernel):
             done = _large(loop, vectors, n, past_cache)
         for step in dict.fromkeys((count * copies_of(kernel), count)):
@@ -110,20 +138,59 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
                 loop.body(vectors, copies=step // count)
                 loop.advance(step)
             done = whole
-        left = f.sub(n, done)
-        if target.masks:
-            with f.when(f.compare("ne", left, 0)):
-                loop.body(vectors, left)
-        else:
-            with f.loop(0, left) as _:
-                loop.body(Lanes(f, 1, target))
-                loop.advance(1)
+    _rest(loop, f.sub(n, done))
+
+
+def _one_of_many(loop: _Loop) -> None:
+    """All elements of a row that is one of several, short ones most of the time."""
+    kernel, f, count = loop.kernel, loop.f, loop.count
+    n, done = f.op(f"and i64 %n, {ROWS - 1}"), "0"
+    loop.enter()
+    if count > 1:
+        if loop.target.masks:
+            n = _to_whole_lines(loop, n)
+        vectors = Lanes(f, count, loop.target)
+        if cost_of(kernel) <= FEW:
+            taken = f.variable("i64", "0", align=8)
+            _together(loop, vectors, n, f.compare("sge", n, LEAST // 2), taken)
+            done = f.load("i64", taken)
+        whole = f.mul(f.div(n, count), count)
+        with f.loop(done, whole, count) as _:
+            loop.body(vectors)
+            loop.advance(count)
+        done = whole
+    _rest(loop, f.sub(n, done))
+
+
+def _to_whole_lines(loop: _Loop, n: str) -> str:
+    """Take so many elements that those of the first result go on at a whole vector; how many are left.
+
+    Rows of any length begin anywhere. A vector that lies in two lines of the cache is stored, and read, at half the speed.
+    """
+    f, count = loop.f, loop.count
+    at = next(i for i, operand in enumerate(loop.kernel.operands) if operand.written)
+    item = loop.kernel.operands[at].bytes
+    address = f.op(f"ptrtoint ptr {f.load('ptr', loop.places[at])} to i64")
+    short_of = f.op(f"and i64 {f.sub(0, address)}, {count * item - 1}")
+    first = f.div(f.choose(f.compare("sge", n, SOME * count), "i64", short_of, 0), item)
+    left = f.variable("i64", n, align=8)
+    with f.when(f.compare("ne", first, 0)):
+        loop.body(Lanes(f, count, loop.target), first)
+        loop.advance(first)
+        f.store("i64", f.sub(n, first), left)
+    return f.load("i64", left)
+
+
+def _rest(loop: _Loop, left: str) -> None:
+    """The elements after the last whole vector."""
+    f, target = loop.f, loop.target
+    if loop.count > 1 and target.masks:
+        with f.when(f.compare("ne", left, 0)):
+            loop.body(Lanes(f, loop.count, target), left)
     else:
-        with f.loop(0, n) as _:
+        with f.loop(0, left) as _:
             loop.body(Lanes(f, 1, target))
             loop.advance(1)
-    loop.leave()
-    return module([f])
 
 
 def _large(loop: _Loop, vectors: Lanes, n: str, past_cache: str) -> str:
@@ -150,56 +217,96 @@ def _large(loop: _Loop, vectors: Lanes, n: str, past_cache: str) -> str:
             loop.advance(step)
         f.store("i64", whole, done)
     if cost_of(loop.kernel) <= FEW:
-        step = vectors.count * TOGETHER
-        with f.when(f.compare("sge", f.choose(unaided, "i64", n, 0), LEAST)):
-            whole = f.mul(f.div(n, step), step)
-            with f.loop(0, whole, step) as _:
-                loop.body(vectors, copies=TOGETHER)
-                loop.advance(step)
-            f.store("i64", whole, done)
+        many = f.compare("sge", f.choose(unaided, "i64", n, 0), LEAST)
+        _together(loop, vectors, n, many, done)
     return f.load("i64", done)
+
+
+def _together(loop: _Loop, vectors: Lanes, n: str, many: str, done: str) -> None:
+    """The loop that takes vectors together, if there are `many` of them; `done` is how many elements it took then."""
+    f, step = loop.f, vectors.count * TOGETHER
+    with f.when(many):
+        whole = f.mul(f.div(n, step), step)
+        loop.lengthen_lines()
+        with f.loop(0, whole, step) as _:
+            loop.body(vectors, copies=TOGETHER, long_lines=True)
+            loop.advance(step)
+        f.store("i64", whole, done)
 
 
 class _Loop:
     """Where the operands are while the loop runs."""
 
-    def __init__(self, kernel: Kernel, f: Function) -> None:
-        self.kernel, self.f = kernel, f
-        self.places: list[str] = []  # variables with the address of the next element
-        self.strides: list[str] = []
+    def __init__(self, kernel: Kernel, f: Function, target: Target) -> None:
+        self.kernel, self.f, self.target = kernel, f, target
+        self.count = lanes_of(kernel, target)
         self.checks = any(i.op == "check" for i in kernel.body)
-        self.uniform: dict[int, str] = {}  # instructions to registers of one lane
-        self.splats: dict[int, str] = {}  # and to vectors of it
-
-    def enter(self, count: int, target: Target) -> None:
-        """Find the operands. One whose stride is 0 becomes a line of copies, to be read like any other."""
-        f = self.f
-        inputs = sum(not o.written for o in self.kernel.operands)
-        for i, operand in enumerate(self.kernel.operands):
-            i += operand.written and self.checks
-            pointer = f.load("ptr", f.at("%pointers", 8 * i), 8)
-            if operand.view == "one":
-                stride = "0"
-            else:
-                stride = f.load("i64", f.at("%strides", 8 * i), 8)
-            place = f.variable("ptr", pointer, align=8)
-            if not operand.written and count > 1 and operand.view != "one":
-                element = vector(MEMORY[operand.dtype], operand.parts)
-                line = f.variable(f"[{count} x {element}]")
-                with f.when(f.compare("eq", stride, 0)):
-                    one = f.load(element, pointer, operand.bytes // operand.parts)
-                    self._repeat(element, one, line, count)
-                    f.store("ptr", line, place)
-            self.places.append(place)
-            self.strides.append(stride)
+        self.starts: list[str] = []  # variables with the address of a row's first element
+        self.places: list[str] = []  # and of the next one
+        self.lines: list[str] = []  # for copies of one element
+        self.strides: list[str] = []
+        vectors = TOGETHER if cost_of(kernel) <= FEW else 1
+        for i, operand in enumerate(kernel.operands):
+            start = f.load("ptr", f.at("%pointers", self._entry(i)), 8)
+            self.starts.append(f.variable("ptr", start, align=8))
+            self.places.append(f.variable("ptr", align=8))
+            element = vector(MEMORY[operand.dtype], operand.parts)
+            line = f"[{vectors * self.count} x {element}]"
+            stays = operand.view == "one"
+            self.lines.append("" if operand.written or stays else f.variable(line))
+            self.strides.append(
+                "0" if stays else f.load("i64", f.at("%strides", self._entry(i)), 8)
+            )
         if self.checks:
+            inputs = sum(not o.written for o in kernel.operands)
             self.status = f.load("ptr", f.at("%pointers", 8 * inputs), 8)
             self.found = f.variable("i64", "0", align=8)
-        self._make_once(count, target)
+        self.uniform: dict[int, str] = {}  # instructions to registers of one lane
+        self.splats: dict[int, str] = {}  # and to vectors of it
+        self._make_once()
 
-    def _make_once(self, count: int, target: Target) -> None:
+    def _entry(self, at: int) -> int:
+        """Where an operand is among pointers and strides, in bytes: the status word is before the results."""
+        return 8 * (at + (self.kernel.operands[at].written and self.checks))
+
+    @contextlib.contextmanager
+    def rows(self, several: str = "") -> Iterator[None]:
+        """Once for each row; for one alone where there are not several."""
+        f, entries = self.f, 8 * (len(self.starts) + self.checks)
+        left = f.variable("i64", "1", align=8)
+        with f.when(several or "true"):
+            f.store("i64", f.load("i64", f.at("%strides", 2 * entries), 8), left)
+        head, body, after = f.label(), f.label(), f.label()
+        f.jump(body)
+        f.place(head)
+        for i, start in enumerate(self.starts):
+            if self.kernel.operands[i].view != "one":
+                step = f.load("i64", f.at("%strides", entries + self._entry(i)), 8)
+                f.store("ptr", f.at(f.load("ptr", start), step), start)
+        f.jump(body)
+        f.place(body)
+        yield
+        rest = f.sub(f.load("i64", left), 1)
+        f.store("i64", rest, left)
+        f.line(f"br i1 {f.compare('sgt', rest, 0)}, label %{head}, label %{after}")
+        f.place(after)
+
+    def enter(self) -> None:
+        """Find a row's operands. One that stays where it is becomes a line of copies, to be read like any other."""
+        f = self.f
+        for i, operand in enumerate(self.kernel.operands):
+            start = f.load("ptr", self.starts[i])
+            f.store("ptr", start, self.places[i])
+            if self.lines[i] and self.count > 1:
+                element = vector(MEMORY[operand.dtype], operand.parts)
+                with f.when(f.compare("eq", self.strides[i], 0)):
+                    one = f.load(element, start, operand.bytes // operand.parts)
+                    self._repeat(element, one, self.lines[i], self.count)
+                    f.store("ptr", self.lines[i], self.places[i])
+
+    def _make_once(self) -> None:
         """The values that are the same for all elements."""
-        f, body, single = self.f, self.kernel.body, Lanes(self.f, 1, target)
+        f, body, single = self.f, self.kernel.body, Lanes(self.f, 1, self.target)
         once = uniform_of(self.kernel)
         loaded: dict[int, list[str]] = {}
         for number in sorted(once):
@@ -207,9 +314,8 @@ class _Loop:
             if one.op == "load":
                 at, part = one.attribute
                 if at not in loaded:
-                    loaded[at] = single.load(
-                        self.kernel.operands[at], f.load("ptr", self.places[at])
-                    )
+                    start = f.load("ptr", self.starts[at])
+                    loaded[at] = single.load(self.kernel.operands[at], start)
                 self.uniform[number] = loaded[at][part]
                 continue
             given = [
@@ -217,11 +323,11 @@ class _Loop:
                 for a in one.arguments
             ]
             self.uniform[number] = single.run(one, [body[a].type for a in one.arguments], given)
-        if count > 1:
+        if self.count > 1:
             read = {a for n, one in enumerate(body) if n not in once for a in one.arguments}
             for number in sorted(once & read):
                 value = self.uniform[number]
-                self.splats[number] = f.splat(REGISTER[body[number].type], value, count)
+                self.splats[number] = f.splat(REGISTER[body[number].type], value, self.count)
 
     def _repeat(self, element: str, value: str, line: str, count: int) -> None:
         if element.startswith("<"):  # a complex number: two of a kind
@@ -230,19 +336,39 @@ class _Loop:
             return
         self.f.store(vector(element, count), self.f.splat(element, value, count), line)
 
-    def body(self, lanes: Lanes, left: str | None = None, copies: int = 1) -> None:
+    def body(
+        self,
+        lanes: Lanes,
+        left: str | None = None,
+        copies: int = 1,
+        long_lines: bool = False,
+    ) -> None:
         """All instructions once, for the elements at the places: of one vector, or of several side by side."""
         kernel = self.kernel
-        made = [_Made(self, lanes, number) for number in range(copies)]
+        made = [_Made(self, lanes, number, long_lines) for number in range(copies)]
         for one in kernel.body:
             types = [kernel.body[a].type for a in one.arguments]
             for copy in made:
                 copy.run(one, types, left)
 
-    def place(self, at: int, skip: int) -> str:
+    def lengthen_lines(self) -> None:
+        """As many copies of an element that stays as a step of several vectors reads."""
+        f = self.f
+        for i, operand in enumerate(self.kernel.operands):
+            if not self.lines[i]:
+                continue
+            type = vector(MEMORY[operand.dtype], self.count * operand.parts)
+            with f.when(f.compare("eq", self.strides[i], 0)):
+                copies, bytes = f.load(type, self.lines[i], 4), self.count * operand.bytes
+                for k in range(1, TOGETHER):
+                    f.store(type, copies, f.at(self.lines[i], k * bytes), 4)
+
+    def place(self, at: int, skip: int, long_lines: bool = False) -> str:
         """The address of an operand's element, `skip` after the next."""
         f, stride = self.f, self.strides[at]
         pointer = f.load("ptr", self.places[at])
+        if long_lines:
+            return f.at(pointer, skip * self.kernel.operands[at].bytes)
         return pointer if skip == 0 or stride == "0" else f.at(pointer, f.mul(stride, skip))
 
     def distances(self) -> list[str]:
@@ -271,7 +397,7 @@ class _Loop:
         word = f.choose(fails, "i64", 1 << bit, 0)
         f.store("i64", f.op(f"or i64 {f.load('i64', self.found)}, {word}"), self.found)
 
-    def advance(self, count: int) -> None:
+    def advance(self, count: int | str) -> None:
         """To the next elements."""
         f = self.f
         for place, stride in zip(self.places, self.strides, strict=True):
@@ -292,8 +418,9 @@ class _Loop:
 class _Made:
     """The values of one vector."""
 
-    def __init__(self, loop: _Loop, lanes: Lanes, copy: int) -> None:
+    def __init__(self, loop: _Loop, lanes: Lanes, copy: int, long_lines: bool) -> None:
         self.loop, self.lanes, self.skip = loop, lanes, copy * lanes.count
+        self.long_lines = long_lines
         divides = shares_divider(loop.kernel, lanes.target) and lanes.count == LANES
         self.spares_divider = divides and copy % 2 == 1  # the others keep it busy
         self.values: list[str] = []
@@ -312,14 +439,16 @@ class _Made:
         elif one.op == "load":
             at, part = one.attribute
             if at not in self.loaded:
-                self.loaded[at] = lanes.load(operands[at], loop.place(at, self.skip), left)
+                self.loaded[at] = lanes.load(
+                    operands[at], loop.place(at, self.skip, self.long_lines), left
+                )
             value = self.loaded[at][part]
         elif one.op == "store":
             at, part = one.attribute
             parts = self.stored.setdefault(at, [""] * operands[at].parts)
             parts[part] = arguments[0]
             if all(parts):
-                lanes.store(operands[at], parts, loop.place(at, self.skip), left)
+                lanes.store(operands[at], parts, loop.place(at, self.skip, self.long_lines), left)
         elif one.op == "check":
             loop.check(lanes, arguments[0], one.attribute, left)
         elif one.op == "sqrt" and one.type == "f32" and self.spares_divider:

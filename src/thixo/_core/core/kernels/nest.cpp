@@ -116,11 +116,47 @@ bool rows_are_lines(const Nest& nest, const int64_t* strides) {
   return true;
 }
 
+constexpr int64_t kFetchedElements = 512;  // from so many on a loop fetches ahead (LEAST in codegen/llvm/pointwise.py)
+
+// Whole rows, as many of one dimension as there are with each call: a call of its own for each takes as long as a hundred elements.
+template <int N>
+void run_rows(const Nest& nest, Loop loop, int64_t first, int64_t last) {
+  const int count = N ? N : nest.count;
+  Nest outer;  // as if rows were elements
+  outer.ndim = nest.ndim - 1;
+  outer.count = count;
+  for (int d = 0; d < outer.ndim; ++d) {
+    outer.sizes[d] = nest.sizes[d + 1];
+    for (int k = 0; k < count; ++k) outer.strides[d][k] = nest.strides[d + 1][k];
+  }
+  for (int k = 0; k < count; ++k) outer.data[k] = nest.data[k];
+  int64_t steps[2 * kMaxOperands + 1];
+  for (int k = 0; k < count; ++k) {
+    steps[k] = nest.strides[0][k];
+    steps[count + k] = nest.strides[1][k];
+  }
+  const int64_t how = nest.sizes[0] | kRows | unaided(true);
+  walk_rows<N>(outer, first, last, [&](char* const* at, const int64_t*, int64_t rows) {
+    steps[2 * count] = rows;
+    loop(at, steps, how);
+  });
+}
+
+// Rows that fetch ahead for themselves are called one by one.
+bool rows_go_together(const Nest& nest) { return nest.ndim > 1 && (nest.sizes[0] < kFetchedElements || unaided(true)); }
+
 template <int N>
 void run_range(const Nest& nest, Loop loop, int64_t begin, int64_t end) {
   if (!nest.in_lines) return walk_rows<N>(nest, begin, end, loop);
   if (rows_are_lines(nest, nest.strides[0])) {
-    const int64_t how = unaided(true);
+    const int64_t how = unaided(true), inner = nest.sizes[0];
+    const int64_t first = (begin + inner - 1) / inner, last = end / inner;  // whole rows
+    if (rows_go_together(nest) && last > first) {
+      if (begin < first * inner) run_range<N>(nest, loop, begin, first * inner);
+      run_rows<N>(nest, loop, first, last);
+      if (last * inner < end) run_range<N>(nest, loop, last * inner, end);
+      return;
+    }
     return walk_rows<N>(nest, begin, end, [&](char* const* at, const int64_t* strides, int64_t n) { loop(at, strides, n | how); });
   }
   walk_rows<N>(nest, begin, end, [&](char* const* at, const int64_t* strides, int64_t n) {

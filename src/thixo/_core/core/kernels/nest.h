@@ -27,6 +27,9 @@ struct Nest {
 
 // Part of the n that a generated loop is given: the processor fetches ahead better by itself (codegen/llvm/pointwise.py).
 constexpr int64_t kUnaided = int64_t{1} << 62;
+// Another part of it: there are several rows of n elements. After the strides, one for each operand, come those from row to row, and
+// then how many rows there are.
+constexpr int64_t kRows = int64_t{1} << 61;
 inline int64_t unaided(bool generated) { return generated && cpu_features().amd ? kUnaided : 0; }
 
 // Merge in the order given; then, if several dimensions remain, order them by the last operand's

@@ -130,6 +130,11 @@ class Tiles {
     moves_ = nest.moves && turned_count_ == 1 && nest.item[1] == 4 && nest.strides[0][1] == 4 && nest.strides[across][0] == 4;
     alone_ = cpu_features().amd;  // what is turned in registers
     for (int i = 0; i < turned_count_; ++i) alone_ = alone_ && nest.item[turned_[i]] == 4 && nest.strides[across][turned_[i]] == 4;
+    together_ = alone_ && nest.in_lines;
+    for (int k = 0; k < nest.count && together_; ++k) {
+      const bool turned = std::find(turned_, turned_ + turned_count_, k) != turned_ + turned_count_;
+      together_ = turned || nest.strides[0][k] == 0 || nest.strides[0][k] == nest.item[k];
+    }
     tile_width_ = moves_ ? kMoveTile : alone_ ? kAloneRow : kTileRow;
     tile_height_ = moves_ ? kMoveTile : alone_ ? kAloneRows : kTileRows;
     tiles_x_ = (width_ + tile_width_ - 1) / tile_width_;
@@ -193,6 +198,13 @@ class Tiles {
       inner[k] = nest_.item[k];
       step[k] = nest_.item[k] * tile_width_;
     }
+    if (together_) {
+      int64_t steps[2 * kMaxOperands + 1];
+      std::copy_n(inner, nest_.count, steps);
+      std::copy_n(step, nest_.count, steps + nest_.count);
+      steps[2 * nest_.count] = tile.rows;
+      return loop_(at, steps, tile.columns | kRows);
+    }
     for (int64_t row = 0; row < tile.rows; ++row) {
       if (!alone_) fetch_coming(tile, next, row);
       run_row(nest_, loop_, at, inner, tile.columns);
@@ -229,6 +241,7 @@ class Tiles {
   const Loop loop_;
   int64_t width_, height_, tile_width_, tile_height_, tiles_x_, tiles_y_;
   bool moves_, alone_;
+  bool together_;  // the loop takes all rows of a tile with one call
   int turned_[kTurned], turned_count_ = 0;
   int rows_[kMaxOperands], row_count_ = 0;  // operands that are walked row by row
 };
