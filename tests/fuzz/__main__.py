@@ -10,9 +10,9 @@ from typing import Any
 
 from tests.fuzz.differential import Tally, fails
 from tests.fuzz.material import operators
-from tests.fuzz.part import PART
+from tests.fuzz.part import PART, failed
 from tests.fuzz.shrink import Shrinker, as_test
-from tests.fuzz.workers import run_parts
+from tests.workers import run_parts
 from thixo.graph.control import CONTROL
 from thixo.passes import PASSES
 from thixo.runtime.executor import EXECUTORS
@@ -46,7 +46,8 @@ def main() -> int:
     last = options.start + options.count
     parts = [(at, min(PART, last - at)) for at in range(options.start, last, PART)]
     total = Tally()
-    for tally in run_parts(parts, options.workers, options):
+    died = lambda number, reason: failed(number, reason, options)  # noqa: E731
+    for tally in run_parts(parts, options.workers, "tests.fuzz.part", options, died):
         _take(total, tally, options, began)
     print(file=sys.stderr)
     return report(total, options)

@@ -1,20 +1,16 @@
-"""What one worker of the fuzzer's command does: `python -m tests.fuzz.part DESCRIPTOR`, which `workers.py` starts."""
+"""What one worker of the fuzzer's command does: `python -m tests.fuzz.part DESCRIPTOR`, which the command starts (`tests/workers.py`)."""
 
 from __future__ import annotations
 
-import faulthandler
-import resource
-import signal
-import sys
 import warnings
 from collections.abc import Callable
-from multiprocessing.connection import Connection
 from typing import Any
 
 import thixo as tx
 from tests.fuzz import machine_code
-from tests.fuzz.differential import LANES, Tally, all_ways, check, each_pass, few_are_many
+from tests.fuzz.differential import LANES, Failure, Tally, all_ways, check, each_pass, few_are_many
 from tests.fuzz.generate import Generator
+from tests.workers import serve
 
 PART = 50  # graphs that a worker does at a time
 SIDE_BY_SIDE = 9  # one part in so many has small nodes side by side, on two threads
@@ -48,31 +44,13 @@ def run_part(
     return tally
 
 
-def limit_processor() -> None:
-    """Give this process so much more time; it is stopped, with a traceback, when that is used up."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    _, most = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + PATIENCE, most))
-
-
-def main() -> None:
-    """Do parts until there are no more."""
-    pipe = Connection(int(sys.argv[1]))
-    faulthandler.enable()
-    faulthandler.register(signal.SIGXCPU, chain=True)
-    options = pipe.recv()
-
-    def begin(number: int) -> None:
-        limit_processor()
-        pipe.send(number)
-
-    while True:
-        try:
-            start, count = pipe.recv()
-        except EOFError:
-            return
-        pipe.send(run_part(start, count, options, begin))
+def failed(number: int, reason: str, options: Any) -> Tally:
+    """What a graph gives that ended its process."""
+    found = Tally()
+    (made,) = Generator(options.seed).graphs(1, number)
+    found.failures.append(Failure(number, None, made.graph, made.inputs(), reason))
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    serve(run_part, PATIENCE)

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from tests.programs.check import Failure, Tally
 from tests.programs.constructs import WANTED
-from tests.programs.part import PART, run_parts
+from tests.programs.part import PART, failed
 from tests.programs.program import Generator
 from tests.programs.routes import ROUTES, available
 from tests.programs.shrink import Shrinker, as_file, cause, fails_on
+from tests.workers import run_parts
 
 ENOUGH = 1000  # programs that must have every construct among them
 
@@ -42,7 +43,9 @@ def main() -> int:
     began, total = time.monotonic(), Tally()
     last = options.start + options.count
     parts = [(at, min(PART, last - at)) for at in range(options.start, last, PART)]
-    for tally in run_parts(parts, options.workers, options.seed, routes):
+    options.routes = routes
+    died = lambda number, reason: failed(number, reason, options)  # noqa: E731
+    for tally in run_parts(parts, options.workers, "tests.programs.part", options, died):
         total.add(tally)
         for failure in tally.failures:  # at once: a long run may be stopped
             print(
