@@ -65,7 +65,9 @@ def test_the_program_in_the_readme_runs(capsys):
     assert int(share[1]) >= 85
 
 
-@pytest.mark.parametrize("page", ["tensor.md", "static.md", "control-flow.md", "from-torch.md"])
+@pytest.mark.parametrize(
+    "page", ["tensor.md", "static.md", "control-flow.md", "debugging.md", "from-torch.md"]
+)
 def test_examples_of_a_page_run(page):
     run_examples("".join(blocks(DOCS / page)), page, {"tx": tx})
 

@@ -192,6 +192,14 @@ class CaptureError(TraceError):
     refused: Any = None  # where it is, for those who can do without a graph
 
 
+class VerificationError(CaptureError):
+    """A captured function does not compute what it computes as Python; found with `verify=True`.
+
+    Fails:  tx.jit.script(f, verify=True)(x) where f calls an operator of yours whose kernels disagree
+    Fixed:  the kernels of that operator, which the message names with its line
+    """
+
+
 class SerializationError(ThixoError):
     """A file that cannot be read or an object that cannot be saved.
 

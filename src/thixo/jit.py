@@ -84,13 +84,19 @@ def trace(
     return traced
 
 
-def script(f: Callable[..., Any], *, fallback: bool = False) -> ScriptedFunction:
+def script(
+    f: Callable[..., Any], *, fallback: bool = False, verify: bool = False, debug: bool = False
+) -> ScriptedFunction:
     """Capture `f` from its source, with both sides of its branches and all turns of its loops, as a graph.
 
     `f` is a function, a method, a Module or anything else that is called; everything it calls is captured too. It is
     captured when it is called for the first time with arguments of a kind: dtypes and ranks of tensors, and the
     values of all else. Sizes are open where the program allows it. What cannot be captured is an error with its line and
     a remedy; with `fallback` that statement runs in Python, and those before and behind it are graphs.
+
+    With `verify` each call runs both ways, and where they differ the error names the first operator that does, and its line.
+    With `debug` graphs run operator by operator, and `values` has what each variable held. `THIXO_EAGER=1` in the environment
+    runs `f` as it is.
 
     >>> @tx.jit.script
     ... def steps(x):
@@ -104,7 +110,8 @@ def script(f: Callable[..., Any], *, fallback: bool = False) -> ScriptedFunction
     """
     if not callable(f):
         raise ArgumentError(f"jit.script: needs a function or a Module, got {f!r}")
-    return PartedFunction(f) if fallback else ScriptedFunction(f)
+    kind = PartedFunction if fallback else ScriptedFunction
+    return kind(f, verify=verify, debug=debug)
 
 
 def _output(tracer: Trace, leaf: Any) -> Output:

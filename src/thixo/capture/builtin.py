@@ -115,6 +115,9 @@ REPLACED: dict[Any, Any] = {
     id: _refused("id", "identity is not part of a graph", "compare values"),
     hash: _refused("hash", "identity is not part of a graph", "compare values"),
     input: _refused("input", "a graph cannot ask", "ask outside"),
+    breakpoint: _refused(
+        "breakpoint()", "a graph has no frame to stop in", "use tx.compile, which runs such a function as Python"
+    ),
     open: _refused("open", "a graph has no files", "read outside"),
 }  # fmt: skip
 

@@ -60,6 +60,7 @@ class Captured:
         self.assumed = assumed
         self.sizes: list[str] = []  # those that the result and the changes need
         self.names: list[str] = []  # of the leaves of the arguments
+        self.variables: Any = {}  # that held values, where somebody wants to know
         self.makes_leaves = False  # whether requires_grad_() was called inside
         self.needs: list[
             bool

@@ -76,7 +76,7 @@ class CompiledFunction:
 
 
 def _rebuilt(function: Any, options: Options, name: str) -> CompiledFunction:
-    return CompiledFunction(function, options, name)
+    return _function(function, options, name)
 
 
 def _as_function(f: Any) -> Callable[..., Any]:
@@ -99,6 +99,8 @@ def compile(
     dynamic: bool | None = None,
     backend: Any = "native",
     name: str | None = None,
+    verify: bool = False,
+    debug: bool = False,
 ) -> Callable[[F], F]: ...
 @overload
 def compile(
@@ -109,6 +111,8 @@ def compile(
     dynamic: bool | None = None,
     backend: Any = "native",
     name: str | None = None,
+    verify: bool = False,
+    debug: bool = False,
 ) -> F: ...
 
 
@@ -120,6 +124,8 @@ def compile(
     dynamic: bool | None = None,
     backend: Any = "native",
     name: str | None = None,
+    verify: bool = False,
+    debug: bool = False,
 ) -> Any:
     """Make a function, a method or a Module run as compiled graphs, with the results that it has.
 
@@ -133,6 +139,8 @@ def compile(
     - `backend`: `"native"`, `"reference"` (NumPy), `"eager"` (operator by operator), or a function that takes a graph and gives a
       callable of its inputs.
     - `name`: what the function is called in messages.
+    - `verify`: every call runs both ways; where they differ, a `VerificationError` names the first operator that does, and its line.
+    - `debug`: graphs run operator by operator, and `values` has what each of the function's variables held.
 
     >>> @tx.compile
     ... def f(x):
@@ -151,7 +159,7 @@ def compile(
     """
     if dynamic not in (None, True, False):
         raise ArgumentError(f"compile: dynamic must be True, False or None, got {dynamic!r}")
-    options = Options(bool(fullgraph), dynamic, checked_backend(backend))
+    options = Options(bool(fullgraph), dynamic, checked_backend(backend), bool(verify), bool(debug))
     if f is None:
         return functools.partial(_compiled, options=options, name=name)
     return _compiled(f, options, name)
@@ -168,6 +176,14 @@ def _compiled(f: Any, options: Options, name: str | None) -> Any:
         raise ArgumentError(f"compile: needs a function, a method or a Module, got {f!r}")
     if hasattr(f, "named_parameters") and hasattr(f, "forward"):
         return _with_state_of(f, options, name)
+    return _function(f, options, name)
+
+
+def _function(f: Any, options: Options, name: str | None) -> CompiledFunction:
+    if options.verify or options.debug:
+        from thixo.capture.compile_checked import CheckedFunction
+
+        return CheckedFunction(f, options, name)
     return CompiledFunction(f, options, name)
 
 
@@ -205,7 +221,7 @@ def compile_in_place(module: Any, **options: Any) -> None:
 def _compiled_class(module: Any, options: Options, name: str | None) -> type:
     """A class like the Module's, for one object: its calls are those of a compiled function."""
     original = type(module)
-    compiled = CompiledFunction(module, options, name or original.__name__)
+    compiled = _function(module, options, name or original.__name__)
 
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N807
         return compiled(*args, **kwargs)
@@ -221,5 +237,7 @@ def _compiled_class(module: Any, options: Options, name: str | None) -> type:
         "_compiled_function": staticmethod(compiled), "__doc__": original.__doc__,
         "__module__": original.__module__, "__qualname__": original.__qualname__,
     }  # fmt: skip
+    if options.debug:
+        body["values"] = property(lambda self: compiled.values)  # type: ignore[attr-defined]
     kind: Any = type(original)
     return kind(original.__name__, (original,), body)

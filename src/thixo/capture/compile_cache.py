@@ -22,6 +22,7 @@ from thixo.capture import captured as capturing
 from thixo.capture.captured import Captured, capture_call
 from thixo.capture.compile_backends import BackendError, runner
 from thixo.capture.compile_reasons import why
+from thixo.capture.debug import named
 from thixo.capture.refusal import Refused
 from thixo.capture.script import kinds_of
 from thixo.dtype import get_default_dtype
@@ -44,6 +45,8 @@ class Options(NamedTuple):
     fullgraph: bool
     dynamic: bool | None
     backend: Any
+    verify: bool = False
+    debug: bool = False
 
 
 @dataclass
@@ -226,7 +229,11 @@ class Graphs:
         reason = why(self.function, known, key, kind.entries, args, kwargs)
         try:
             with task(f"capturing {self.name}"):
-                made = self._capture(args, kwargs)
+                if self.options.verify or self.options.debug:
+                    made, variables = named(lambda: self._capture(args, kwargs))
+                    made.variables = variables
+                else:
+                    made = self._capture(args, kwargs)
         except Refused as refusal:
             self._note_break(kind, refusal)
             return None

@@ -5,6 +5,7 @@ import inspect
 from types import FunctionType, MethodType
 from typing import Any
 
+from thixo import config
 from thixo.capture.parts import RESULT, Body, Uncut
 from thixo.capture.refusal import Refused
 from thixo.capture.script import ScriptedFunction, kinds_of, plain_function
@@ -26,8 +27,8 @@ class PartedFunction(ScriptedFunction):
     (tensor(7.), 2, [3])
     """
 
-    def __init__(self, f: Any) -> None:
-        super().__init__(f)
+    def __init__(self, f: Any, verify: bool = False, debug: bool = False) -> None:
+        super().__init__(f, verify, debug)
         self.in_python: dict[int, str] = {}
         self._refused: set[Any] = set()  # kinds of arguments that are not one graph
         self._body: Body | None = None
@@ -42,6 +43,8 @@ class PartedFunction(ScriptedFunction):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph, or the parts."""
+        if config.eager:
+            return self._function(*args, **kwargs)
         kinds = kinds_of(args, kwargs)
         if kinds not in self._refused:
             try:
@@ -60,6 +63,8 @@ class PartedFunction(ScriptedFunction):
             return
         f = plain_function(self._function)
         try:
+            if error.refused.construct == "breakpoint()":
+                raise Uncut  # it shows all variables of the function
             partial = isinstance(
                 self._function, functools.partial
             )  # its arguments are not the function's

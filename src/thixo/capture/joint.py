@@ -19,6 +19,7 @@ from thixo.capture.halves import Halves
 from thixo.capture.reached import with_flags
 from thixo.capture.recorded import Program, Recorded
 from thixo.capture.results import Results
+from thixo.errors import ThixoError
 from thixo.graph.ir import Graph, Value
 from thixo.graph.specialise import specialise
 from thixo.graph.trace import untraced
@@ -68,7 +69,13 @@ class GraphFunction:
     def __call__(self, tensors: Sequence[Any]) -> list[Any]:
         """The graph's outputs; what it changes is changed."""
         given = (*tensors, *self._tensors)
-        results, computed = self._compute(given)
+        if _core.is_anomaly():
+            return self._watched(tensors)[0]
+        try:
+            results, computed = self._compute(given)
+        except ThixoError as error:
+            self._explain(error, given)
+            raise
         return results.of(computed, given)
 
     def with_sizes(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
@@ -81,8 +88,26 @@ class GraphFunction:
         ([tensor([3., 4.])], 3, 2)
         """
         given = (*tensors, *self._tensors)
-        results, computed = self._compute(given)
+        if _core.is_anomaly():
+            return self._watched(tensors)
+        try:
+            results, computed = self._compute(given)
+        except ThixoError as error:
+            self._explain(error, given)
+            raise
         return results.of(computed, given), results.all_sizes(computed, given)
+
+    def _watched(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
+        """Operator by operator, each at the user's line, for those who look for NaN."""
+        from thixo.capture.debug import LineByLine
+
+        return LineByLine(self.graph, keeps=False, finds_nan=True).called(tensors)
+
+    def _explain(self, error: ThixoError, given: Sequence[Any]) -> None:
+        """Say with which types and sizes a program failed."""
+        from thixo.capture.debug import note_types
+
+        note_types(error, self.graph, given)
 
     def _compute(self, given: tuple[Any, ...]) -> tuple[Results, list[Any]]:
         """What has memory of its own, and how the outputs are found there."""

@@ -7,11 +7,13 @@ from enum import Enum
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from thixo import _core
+from thixo import _core, config
 from thixo.capture import captured as capturing
 from thixo.capture.captured import Captured, capture_call
 from thixo.capture.convert import convert_code
+from thixo.capture.debug import Values, looked_into, named
 from thixo.capture.refusal import Refused
+from thixo.capture.verify import verified
 from thixo.dtype import DType, get_default_dtype
 from thixo.errors import ArgumentError, CaptureError
 from thixo.graph.ir import Graph
@@ -34,8 +36,10 @@ class ScriptedFunction:
     (tensor([2., 2.]), tensor([1., 1., 1.]))
     """
 
-    def __init__(self, f: Any) -> None:
+    def __init__(self, f: Any, verify: bool = False, debug: bool = False) -> None:
         self._function = f
+        self._verify, self._debug = verify, debug
+        self._values: Values | None = None
         self._cache: OrderedDict[Any, list[Captured]] = OrderedDict()
         self._last: Captured | None = None
         self.stands_for = f  # what captured code calls in its place
@@ -65,11 +69,22 @@ class ScriptedFunction:
         except Refused as refusal:
             raise refusal.error(self.__name__) from None
 
+    @property
+    def values(self) -> Values:
+        """The values of the last call by the names of variables, where `debug=True` was said."""
+        if self._values is None:
+            raise ArgumentError(
+                f"{self.__name__}: it keeps values with debug=True, and after a call: script(f, debug=True)"
+            )
+        return self._values
+
     def __repr__(self) -> str:
         return f"<scripted function {self.__name__}: {len(self.graphs)} graphs>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the graph for arguments of this kind; the first call of a kind captures it."""
+        if config.eager:
+            return self._function(*args, **kwargs)
         try:
             captured = self.captured(*args, **kwargs)
         except CaptureError:
@@ -79,6 +94,11 @@ class ScriptedFunction:
                 raise
             raised = error
         else:
+            if self._verify:
+                return verified(captured, self._function, args, kwargs, self.__name__)
+            if self._debug:
+                result, self._values = looked_into(captured, args, kwargs)
+                return result
             return captured(args, kwargs)
         return self._as_python(args, kwargs, raised)
 
@@ -122,6 +142,13 @@ class ScriptedFunction:
         return None
 
     def _capture(self, args: Any, kwargs: Any) -> Captured:
+        if not self._debug and not self._verify:
+            return self._captured(args, kwargs)
+        made, variables = named(lambda: self._captured(args, kwargs))
+        made.variables = variables
+        return made
+
+    def _captured(self, args: Any, kwargs: Any) -> Captured:
         """With symbolic sizes where that works; else for these sizes, since some programs depend on them."""
         try:
             return capture_call(self._function, args, kwargs)
