@@ -66,7 +66,8 @@ def test_the_program_in_the_readme_runs(capsys):
 
 
 @pytest.mark.parametrize(
-    "page", ["tensor.md", "static.md", "control-flow.md", "debugging.md", "from-torch.md"]
+    "page",
+    ["tensor.md", "static.md", "control-flow.md", "compile.md", "debugging.md", "from-torch.md"],
 )
 def test_examples_of_a_page_run(page):
     run_examples("".join(blocks(DOCS / page)), page, {"tx": tx})

@@ -89,25 +89,26 @@ def runner(graph: Graph, sizes: Sequence[str], backend: Any) -> Run:
             build = backend if callable(backend) else _registered[backend]
         function = GraphFunction(graph, sizes=sizes, run_by=_executor_of(build))
     run: Run = function.with_sizes if sizes else lambda tensors: (function(tensors), {})
-    return run if backend != "native" else Compiled(graph, run)
+    return run if backend != "native" else Compiled(graph, function, run)
 
 
 class Compiled:
     """A compiled graph; where it turns out that it cannot be compiled, it is replayed."""
 
-    def __init__(self, graph: Graph, run: Run) -> None:
+    def __init__(self, graph: Graph, function: GraphFunction, run: Run) -> None:
+        self.function = function
+        self.replayed = False
         self._graph = graph
         self._run = run
-        self._replayed = False
 
     def __call__(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
         """The outputs, and the sizes that are asked for."""
         try:
             return self._run(tensors)
         except (GraphError, InternalError, TraceError):  # before anything was run
-            if self._replayed:
+            if self.replayed:
                 raise
-            self._run, self._replayed = Replay(self._graph), True
+            self._run, self.replayed = Replay(self._graph), True
             return self._run(tensors)
 
 

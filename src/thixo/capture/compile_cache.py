@@ -29,7 +29,7 @@ from thixo.dtype import get_default_dtype
 from thixo.errors import user_line
 from thixo.graph import effects
 from thixo.graph.constants import as_array
-from thixo.graph.control import draws, graphs_in
+from thixo.graph.control import draws, graphs_in, subgraphs
 from thixo.graph.ir import Graph, Node, values_in
 from thixo.progress import task
 from thixo.random import default_generator
@@ -91,12 +91,17 @@ class Entry:
         self.captured = captured
         self.calls = 0
         self.failures = 0
-        self._run = runner(captured.graph, captured.sizes, options.backend)
-        self._draws = draws(captured.graph, {})
+        self.run = runner(captured.graph, captured.sizes, options.backend)
+        self.draws = draws(captured.graph, {})
         self._written = [
             i for i, v in enumerate(captured.graph.inputs) if v in captured.graph.mutations
         ]
-        self._fails_late = bool(self._written) and may_fail_late(captured.graph)
+        self._at_risk = at_risk(captured.graph) if self._written else []
+        self.fails_late = bool(self._at_risk)
+        every = [n for g in (captured.graph, *subgraphs(captured.graph)) for n in g.nodes]
+        self.says = any(n.op in (effects.SAY, effects.SHOW) for n in every)
+        self.may_fail = any(map(_may_fail, captured.graph.nodes))
+        self._apart: Any = None  # where tensors were that share no memory
         self._lock: Any = threading.RLock()  # until it has run once
         _new.add(self)
 
@@ -111,22 +116,30 @@ class Entry:
         _new.discard(self)
         return result
 
+    def _shared(self, tensors: list[Any]) -> bool:
+        """Whether memory is shared that is written; tensors where they were in the last call need no look."""
+        where = ([t.data_ptr() for t in tensors], _core.layouts(tensors))
+        if where == self._apart:
+            return False
+        shared = overlap(self.captured.graph, tensors)
+        self._apart = None if shared else where
+        return shared
+
     def _called(self, args: Any, kwargs: Any) -> Any:
         captured = self.captured
         tensors = captured.inputs(args, kwargs)
-        if self._written and overlap(captured.graph, tensors):
+        if self._written and self._shared(tensors):
             raise Failed("it writes into a tensor whose memory another one shares")
-        state = default_generator._get() if self._draws else None
+        state = default_generator._get() if self.draws else None
         before = effects.SAID.characters
-        kept = [as_array(tensors[i]).copy() for i in self._written] if self._fails_late else None
+        kept = [as_array(tensors[i]).copy() for i in self._at_risk]
         try:
-            outputs, sizes = self._run(tensors)
+            outputs, sizes = self.run(tensors)
         except BackendError:
             raise
         except Exception as error:
-            if kept is not None:
-                for i, data in zip(self._written, kept, strict=True):
-                    as_array(tensors[i])[...] = data  # it is as if nothing had been written
+            for i, data in zip(self._at_risk, kept, strict=True):
+                as_array(tensors[i])[...] = data  # it is as if nothing had been written
             if state is not None:
                 default_generator._set(*state)
             printed = effects.SAID.characters - before
@@ -135,21 +148,22 @@ class Entry:
         return captured.finished(args, kwargs, tensors, outputs, sizes)
 
 
-def may_fail_late(graph: Graph) -> bool:
-    """Whether an error may come when something has been written: what can fail is not all needed for what is written."""
-    makers = {v: n for n in graph.nodes for v in n.outputs}
-    failing = {id(n) for n in graph.nodes if _may_fail(n)}
-    for new in graph.mutations.values():
-        needed: set[int] = set()
-        waiting = [new]
-        while waiting:
-            node = makers.get(waiting.pop())
-            if node is not None and id(node) not in needed:
-                needed.add(id(node))
-                waiting += values_in(node.args)
-        if failing - needed:
-            return True
-    return False
+def at_risk(graph: Graph) -> list[int]:
+    """Inputs that may have been written when an error comes: not all that can fail is needed for their new values."""
+    behind: dict[Any, int] = {}  # value -> which of the nodes that can fail it needs, a bit each
+    count = 0
+    for node in graph.nodes:
+        needed = 0
+        for value in values_in(node.args):
+            needed |= behind.get(value, 0)
+        if _may_fail(node):
+            needed |= 1 << count
+            count += 1
+        for value in node.outputs:
+            behind[value] = needed
+    every = (1 << count) - 1
+    new = graph.mutations
+    return [i for i, v in enumerate(graph.inputs) if v in new and behind.get(new[v], 0) != every]
 
 
 def _may_fail(node: Node) -> bool:
@@ -162,13 +176,22 @@ def _may_fail(node: Node) -> bool:
 
 def overlap(graph: Graph, tensors: list[Any]) -> bool:
     """Whether a tensor that the graph writes shares memory with another input."""
+    spans = []
     for value, tensor in zip(graph.inputs, tensors, strict=True):
-        if value in graph.mutations:
-            for other in tensors:
-                if other is not tensor and _core.shares_memory(tensor, other):
-                    return True
-            if sum(other is tensor for other in tensors) > 1:
-                return True
+        if tensor.numel():
+            begin = tensor.data_ptr()
+            steps = zip(tensor.shape, tensor.stride(), strict=True)
+            reach = sum((size - 1) * stride for size, stride in steps)
+            end = begin + (reach + 1) * tensor.element_size()
+            spans.append((begin, end, value in graph.mutations))
+    spans.sort()
+    last, written = 0, False  # of what reaches farthest so far
+    for begin, end, is_written in spans:
+        if begin < last and (is_written or written):
+            return True
+        if end > last:
+            last, written = end, is_written
+        written = written or (is_written and end >= last)
     return False
 
 
@@ -284,17 +307,18 @@ class Graphs:
         if self.options.fullgraph:
             raise refusal.error(self.name, "compile")
 
-    def failed(self, entry: Entry, failure: Failed) -> None:
-        """A graph's call was left to Python: one that does so often is dropped."""
+    def failed(self, entry: Entry, failure: Failed) -> bool:
+        """A graph's call was left to Python: one that does so often is dropped. Whether it was."""
         entry.failures += 1
         if entry.failures < PATIENCE or entry.calls > 8 * entry.failures:
-            return
+            return False
         with self._lock:
             for kind in self.kinds.values():
                 if entry in kind.entries:
                     kind.entries = [e for e in kind.entries if e is not entry]
                     kind.broken = True
         self.breaks.append(Break("a graph", str(failure), "", entry.captured.graph.name))
+        return True
 
 
 @contextmanager

@@ -135,13 +135,13 @@ class SameAs:
     """Assumed: what is found here is found by another path too, and is one input of the graph."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
 
     def __call__(self, found: Any, leaves: list[Any]) -> bool:
-        return found is self._path.fetch(leaves)
+        return found is self.path.fetch(leaves)
 
     def __repr__(self) -> str:
-        return str(self._path)
+        return str(self.path)
 
 
 def read(capture: Capture, path: Path, value: Any) -> Any:
