@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import thixo as tx
+from thixo.capture.held import is_value
 
 X = tx.arange(4.0)
 BOX = type("Box", (), {})()
@@ -67,3 +68,8 @@ def test_an_array_that_was_written_is_another_value():
     assert scripted(X).tolist() == [1.0, 2.0, 3.0, 4.0]
     numbers[0] = 5.0
     assert scripted(X).tolist() == [5.0, 2.0, 3.0, 4.0]
+
+
+def test_functions_of_the_core_are_no_values():
+    for f in (tx.sin, tx.Tensor.cos, tx.ones(1).sum, tx.nn.functional.relu):
+        assert not is_value(f)

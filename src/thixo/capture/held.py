@@ -56,9 +56,11 @@ def held(x: Any) -> Any:
 def is_value(x: Any) -> bool:
     """Whether an object of a library stays what it is, and is equal to others that hold the same."""
     kind = type(x)
+    module = kind.__module__
     return (
-        kind.__module__ != "builtins"
-        and kind.__module__.partition(".")[0] in _LIBRARIES
+        isinstance(module, str)  # functions of the core have one each, their class has none
+        and module != "builtins"
+        and module.partition(".")[0] in _LIBRARIES
         and kind.__eq__ is not object.__eq__
         and kind.__hash__ not in (None, object.__hash__)
         and not hasattr(x, "__dict__")
