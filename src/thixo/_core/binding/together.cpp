@@ -1,4 +1,7 @@
 // One kernel over many groups of tensors at once: the step of an optimizer.
+#include <algorithm>
+
+#include "../core/kernels/nest.h"
 #include "../core/thread_pool.h"
 #include "profiling.h"
 
@@ -16,6 +19,14 @@ struct Chunk {
   size_t group;
   int64_t begin, end;
 };
+
+// Chunks begin where lines of the cache do, or every vector would lie in two of them.
+constexpr int64_t kChunkUnit = 64, kChunksOfThread = 8;
+
+int64_t elements_of_chunk(int64_t total, int64_t grain) {
+  const int64_t share = total / (get_num_threads() * kChunksOfThread);
+  return (std::max(grain, share) + kChunkUnit - 1) / kChunkUnit * kChunkUnit;
+}
 
 }  // namespace
 
@@ -69,16 +80,18 @@ PyObject* run_together(PyObject*, PyObject* args) {
       }
       if (group.data.size() > kMostTogether) raise(ErrorKind::Internal, "run_together: too many operands");
       item = item_size(lead->dtype);
-      for (int64_t at = 0; at < group.count; at += grain)
-        chunks.push_back({groups.size(), at, std::min<int64_t>(at + grain, group.count)});
       total += group.count;
       groups.push_back(std::move(group));
     }
+    const int64_t each = elements_of_chunk(total, grain);
+    for (size_t g = 0; g < groups.size(); ++g)
+      for (int64_t at = 0; at < groups[g].count; at += each) chunks.push_back({g, at, std::min(at + each, groups[g].count)});
     {
       WithoutGil free(total >= kLongWork);
       Loop loop = reinterpret_cast<Loop>(address);
-      // Small tensors share a task: about `grain` elements each.
-      int64_t at_once = chunks.empty() ? 1 : std::max<int64_t>(1, int64_t(chunks.size()) * grain / std::max<int64_t>(total, 1));
+      const int64_t how = unaided(true);
+      // Small tensors share a task: about as many elements as a chunk of a large one.
+      int64_t at_once = chunks.empty() ? 1 : std::max<int64_t>(1, int64_t(chunks.size()) * each / std::max<int64_t>(total, 1));
       parallel_for(int64_t(chunks.size()), at_once, [&](int64_t begin, int64_t end) {
         for (int64_t c = begin; c < end; ++c) {
           const Chunk& chunk = chunks[c];
@@ -90,7 +103,7 @@ PyObject* run_together(PyObject*, PyObject* args) {
             strides[i] = number ? 0 : item;
             pointers[i] = group.data[i] + chunk.begin * strides[i];
           }
-          loop(pointers, strides, chunk.end - chunk.begin);
+          loop(pointers, strides, (chunk.end - chunk.begin) | how);
         }
       });
     }
