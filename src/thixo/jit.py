@@ -63,6 +63,7 @@ def trace(
     from thixo.random import fork_rng
 
     tracer = Trace(_function_name(f))
+    tracer.is_users = True
     tracer.names.update(captured_names(f))
     with fork_rng(), tracer:  # a seed that f sets is not part of the graph: the check must see that
         symbolic = list(leaves)

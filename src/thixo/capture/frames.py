@@ -298,6 +298,8 @@ def need_fresh(capture: Capture, tensor: Any) -> None:
 class Outer(Trace):
     """The trace of a captured function."""
 
+    is_users = True
+
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self._passed: dict[Any, Any] = {}

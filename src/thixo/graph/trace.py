@@ -9,6 +9,7 @@ of a traced function is recorded like anything else.
 import contextlib
 import importlib
 import threading
+from collections import deque
 from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import Any
@@ -34,6 +35,9 @@ class _Active(threading.local):
 
 
 _active = _Active()
+
+# The name, inputs and nodes of the last traces: for messages about tensors that have left them.
+_ended: deque[tuple[str, list[Value], list[Node]]] = deque(maxlen=4)
 
 
 def current_trace() -> "Trace | None":
@@ -70,6 +74,8 @@ class Trace:
 
     # Whether what is recorded runs later and often: what Python objects keep is then made while it is recorded.
     declares = False
+    # Whether a user's function is traced, whose tensors may leave it.
+    is_users = False
     # Whether no_grad means something: a graph says then that no gradients flow there.
     cuts = True
 
@@ -117,6 +123,8 @@ class Trace:
         _core.set_tracing(self._was_tracing)
         _active.stack.pop()
         self._guards.__exit__(kind, error, traceback)
+        if self.is_users:
+            _ended.append((self.graph.name, list(self.graph.inputs), list(self.graph.nodes)))
         self._record_mutations()
         left = self._take_back_gradients()
         if left is not None and error is None:
@@ -172,7 +180,7 @@ class Trace:
         if value is not None:
             if value not in self._own:
                 raise TraceError(
-                    f"trace: a tensor {describe(tensor)} of another trace is used here; a traced tensor "
+                    f"trace: a tensor {describe(tensor)} of another trace is used here{_origin([tensor])}; a traced tensor "
                     "means something only inside of the function that is traced"
                 )
             return value
@@ -391,13 +399,26 @@ def finders_of_sizes(graph: Graph) -> dict[str, Node]:
 # ---- hooks: the native core calls these, the trace of the thread answers
 
 
-def _trace(operation: str) -> Trace:
+def _trace(operation: str, args: Sequence[Any] = ()) -> Trace:
     if not _active.stack:
         raise TraceError(
-            f"{operation}: a traced tensor is used after its trace has ended; return what you need from "
+            f"{operation}: a traced tensor is used after its trace has ended{_origin(args)}; return what you need from "
             "the traced function, or, of a declared graph, go on inside of `with graph:` or fetch it with Session.run"
         )
     return _active.stack[-1]
+
+
+def _origin(args: Sequence[Any]) -> str:
+    """In which of the last traces a tensor was made, and where."""
+    values = {a._value for a in args if isinstance(a, _core.Tensor) and a._value is not None}
+    for name, inputs, nodes in reversed(_ended):
+        for value in inputs:
+            if value in values:
+                return f": it is the argument {value.name} of {name}"
+        for node in nodes:
+            if not values.isdisjoint(node.outputs):
+                return f": it was made in {name} at {node.source or 'an unknown line'}"
+    return ""
 
 
 def stored(tensor: Any) -> Any:
@@ -411,15 +432,15 @@ def stored(tensor: Any) -> Any:
 
 
 def _record(op: Any, args: tuple[Any, ...]) -> Any:
-    return _trace(op.sig.name).record(op, args)
+    return _trace(op.sig.name, args).record(op, args)
 
 
 def _write(op: Any, args: tuple[Any, ...]) -> None:
-    _trace(op.sig.name + "_").aliases.write(op, args)
+    _trace(op.sig.name + "_", args).aliases.write(op, args)
 
 
 def _adopt(tensor: Any) -> Any:
-    return _trace("tensor").adopt(tensor)
+    return _trace("tensor", (tensor,)).adopt(tensor)
 
 
 def _concretize(what: str, dtype: DType, shape: tuple[Any, ...]) -> None:

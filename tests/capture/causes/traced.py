@@ -124,9 +124,9 @@ cause(
         kept.append(x * 2)
         return x
     """,
-    "add: a traced tensor is used after its trace has ended; return what you need from "
-    "the traced function, or, of a declared graph, go on inside of `with graph:` or "
-    "fetch it with Session.run (call.py:2)",
+    "add: a traced tensor is used after its trace has ended: it was made in f at model.py:4; return what you need "
+    "from the traced function, or, of a declared graph, go on inside of `with graph:` or fetch it with Session.run "
+    "(call.py:2)",
     """
     kept = []
 
