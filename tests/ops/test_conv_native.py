@@ -34,6 +34,13 @@ SHAPES = [
     (1, 1, 2, 3, (5, 5), (5, 5), (4, 4), (0, 0), (1, 1)),
     (1, 1, 3, 2, (9, 9), (1, 1), (3, 2), (0, 1), (1, 1)),
     (1, 1, 31, 1, (12, 8), (1, 1), (1, 3), (1, 1), (3, 2)),
+    # taps above and below the image: some rows of results have few of them, or none
+    (4, 1, 20, 24, (6, 9), (5, 5), (1, 1), (2, 2), (1, 1)),
+    (3, 2, 17, 30, (5, 8), (7, 3), (1, 1), (3, 1), (1, 1)),
+    (3, 1, 18, 33, (8, 8), (5, 5), (2, 2), (4, 2), (1, 1)),
+    (2, 1, 40, 20, (3, 20), (3, 3), (1, 1), (6, 6), (2, 2)),
+    (2, 1, 33, 18, (3, 4, 9), (3, 5, 3), (1, 1, 1), (1, 2, 1), (1, 1, 1)),
+    (9, 1, 190, 70, (4, 5), (5, 5), (1, 1), (2, 2), (1, 1)),
 ]
 TOLERANCE = {tx.float64: 1e-12, tx.float32: 4e-6, tx.float16: 2e-3, tx.bfloat16: 2e-2}
 
@@ -208,6 +215,24 @@ def test_odd_numbers_go_where_the_definition_takes_them(value, place):
             ours = np.asarray(ours)
             assert np.array_equal(np.isnan(ours), np.isnan(wanted))
             assert np.array_equal(np.isinf(ours), np.isinf(wanted))
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize("tap", [(0, 0), (0, 2), (4, 1)])
+def test_odd_weights_meet_the_zeros_around_small_images(value, tap):
+    shape = (4, 1, 20, 24, (6, 9), (5, 5), (1, 1), (2, 2), (1, 1))
+    x, w, bias, window = arrays(shape, tx.float32)
+    w[3, 7, tap[0], tap[1]] = value
+    with np.errstate(invalid="ignore"):
+        wanted = convolution.Convolve.kernel(exact(x), exact(w), *window, exact(bias))
+        g = tx.tensor(np.random.default_rng(1).standard_normal(wanted.shape), dtype=tx.float32)
+        back = convolution.ConvolveTransposed.kernel(exact(g), exact(w), (6, 9), *window)
+    for got, of in (
+        (F.convolve(x, w, *window, bias), wanted),
+        (F.convolve_transposed(g, w, (6, 9), *window), back),
+    ):
+        np.testing.assert_array_equal(np.isnan(exact(got)), np.isnan(of))
+        np.testing.assert_array_equal(np.isinf(exact(got)), np.isinf(of))
 
 
 @pytest.mark.parametrize("place", ["input", "output"])

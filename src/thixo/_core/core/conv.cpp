@@ -152,6 +152,17 @@ PlacesJob places_job(const Convolution& c, const void* from, const void* w, cons
   return p;
 }
 
+// Whether so many products are with zeros above and below the image that it pays to leave them out; and a look at all weights,
+// where an infinite one would make NaN of them.
+bool may_skip(const Convolution& c, const PlacesJob& p, const void* w) {
+  constexpr double kShare = 0.03, kProducts = 16;  // of all products; of those that are saved, for each weight
+  if (c.padding[1] == 0 && !p.turned) return false;
+  const double share = skipped_share(p);
+  if (share < kShare) return false;
+  if (p.turned) return true;  // there the definition has no such products
+  return share * double(c.batch * c.out_size()) >= kProducts && all_finite(c.dtype, w, c.groups * c.outer * c.inner * c.taps());
+}
+
 PlacesJob forward_places(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
   PlacesJob p = places_job(c, x, w, bias, y, false);
   int64_t extent[3];
@@ -343,13 +354,17 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
     if (packed && chosen() && packed->lanes == job.kernels->lanes && packed->vectors == job.vectors &&
         (packed->wide || !packed->winograd || winograd_fits())) {
       job.packed = rehearsing() ? reinterpret_cast<const char*>(packed) : packed->data;  // nothing is read then
+      job.skips = !packed->wide && !packed->winograd && may_skip(c, job, w);
       if (!packed->wide && !packed->winograd) return run_places(job);
       if (packed->wide ? winograd_wide(job) : winograd(job)) return;
       job.packed = nullptr;  // made for the other way
     } else if (takes_winograd(c, job) && winograd(job)) {
       return;
     }
-    if (takes_places(job)) return run_places(job);
+    if (takes_places(job)) {
+      job.skips = may_skip(c, job, w);
+      return run_places(job);
+    }
   }
   if (by_depth(c, x, w, bias, y, false)) return;
   if (c.x_last || c.y_last) {
@@ -400,8 +415,11 @@ namespace {
 // i + padding leaves the same remainder r, the same taps matter: those with t * dilation = r (mod stride), at o = q + (r -
 // t * dilation) / stride where i + padding = q * stride + r. So each remainder is a convolution of its own, of stride 1,
 // with fewer taps.
-void transposed_sums(const Convolution& c, const PlacesJob& job, const void* y, const void* w, void* x) {
-  if (c.inner > 1 && takes_places(job)) return run_places(job);
+void transposed_sums(const Convolution& c, PlacesJob job, const void* y, const void* w, void* x) {
+  if (c.inner > 1 && takes_places(job)) {
+    job.skips = may_skip(c, job, w);
+    return run_places(job);
+  }
   if (by_depth(c, y, w, nullptr, x, true)) return;
   if (c.x_last || c.y_last) {
     const InPlanes planes(c);

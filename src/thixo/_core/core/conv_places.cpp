@@ -1,5 +1,6 @@
 #include "conv_places.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "conv_caches.h"
@@ -35,13 +36,28 @@ int64_t packed_at(const PlacesJob& p, int64_t line, int64_t channel, int64_t tap
   return first * p.taps + tap * std::min(line, p.image.channels - first) + channel - first;
 }
 
+// The table of rows of results for which some taps lie above or below the image: without these.
+struct Border {
+  std::vector<bool> inside;  // of each tap
+  std::vector<Offsets> table;
+  std::vector<int64_t> starts;  // of each pass in it, and the end
+};
+
 // A phase as the loops see it: which of its axes follow each other without a gap.
 struct Run {
   const PlacePhase* phase;
   std::vector<Offsets> table;
   int64_t pass = 1;    // k in one pass
   bool joins = false;  // rows of results are one long row
+  std::vector<Border> borders;
+  std::vector<int> border;  // of each row of results: which of them, or -1; empty if no row has any
 };
+
+// Whether a tap of results in row q of a phase lies in the image.
+bool lies_inside(const PlaceImage& x, const PlacePhase& f, const PlacePhase::Tap& t, int64_t q) {
+  const int64_t at = q * f.reach[1] + t.at[1] - x.pad[1];
+  return at >= 0 && at < x.size[1];
+}
 
 // A part of the work: images [n0, n1), results [from, to) along the axis that is cut.
 struct Unit {
@@ -180,7 +196,39 @@ struct Plan {
     r.pass = fit > 0 ? ceil_div(lines, ceil_div(lines, fit)) * taps * line : ceil_div(taps, ceil_div(taps * some, most)) * some;
     r.joins = f.reach[1] == 1 && f.reach[2] == 1 && f.step[1] == 1 && f.step[2] == 1 && f.count[2] == p.image.extent[2] &&
               f.count[2] == p.out[2] && f.count[1] > 1;
+    if (p.skips && !r.joins) add_borders(r);
     runs.push_back(std::move(r));
+  }
+
+  void add_borders(Run& r) const {
+    const PlacePhase& f = *r.phase;
+    for (int64_t q = 0; q < f.count[1]; ++q) {
+      Border made;
+      for (const PlacePhase::Tap& t : f.taps) made.inside.push_back(lies_inside(p.image, f, t, q));
+      int at = -1;
+      if (std::find(made.inside.begin(), made.inside.end(), false) != made.inside.end()) {
+        for (at = 0; at < int(r.borders.size()) && r.borders[size_t(at)].inside != made.inside;) ++at;
+        if (at == int(r.borders.size())) r.borders.push_back(std::move(made));
+      }
+      r.border.push_back(at);
+    }
+    if (r.borders.empty()) r.border.clear();
+    for (Border& b : r.borders) fill_border(r, b);
+  }
+
+  // What is left of the table, and of each of its passes.
+  void fill_border(const Run& r, Border& b) const {
+    const int64_t taps = int64_t(b.inside.size()), all = int64_t(r.table.size());
+    int64_t next = 0;
+    for (int64_t c0 = 0, at = 0; c0 < p.image.channels; c0 += line) {
+      const int64_t some = std::min(line, p.image.channels - c0);
+      for (int64_t t = 0; t < taps; ++t, at += some) {
+        for (; next < at + some; next += r.pass) b.starts.push_back(int64_t(b.table.size()) + (b.inside[size_t(t)] ? next - at : 0));
+        if (b.inside[size_t(t)]) b.table.insert(b.table.end(), r.table.begin() + at, r.table.begin() + at + some);
+      }
+    }
+    if (all == 0) b.starts.push_back(0);
+    b.starts.push_back(int64_t(b.table.size()));
   }
 
   std::vector<Unit> units() const {
@@ -270,6 +318,15 @@ struct Plan {
         for (int64_t n = u.n0; n < u.n1; ++n)
           for (int64_t d = 0; d < q1[0] - q0[0]; ++d)
             for (int64_t h = 0; h < rows; ++h) {
+              int64_t count = std::min(r.pass, all - at);
+              const Offsets* table = r.table.data() + at;
+              if (const int border = r.border.empty() ? -1 : r.border[size_t(q0[1] + h)]; border >= 0) {
+                const Border& some = r.borders[size_t(border)];
+                const int64_t* start = some.starts.data() + at / r.pass;
+                count = start[1] - start[0];
+                table = some.table.data() + start[0];
+                if (count == 0 && at > 0) continue;
+              }
               const char* a = image + ((n - u.n0) * between - low * x.slice(cut)) * wide +
                               ((q0[0] + d) * f.reach[0] * x.slice(0) + (q0[1] + h) * f.reach[1] * x.slice(1) + q0[2] * f.reach[2] * x.slice(2)) * wide;
               char* c = sums + ((n - u.n0) * sum_image + (origin[0] + d * f.step[0]) * sum_strides[0] +
@@ -278,7 +335,7 @@ struct Plan {
                 ahead.some();
                 results.some();
                 const int64_t behind = asked_lines(streams ? r.pass * ld * wide : 0, turn++, some, lines);
-                k.tile(std::min(r.pass, all - at), a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, r.table.data() + at,
+                k.tile(count, a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, table,
                        c + w * f.step[2] * pitch * wide, f.step[2] * pitch, std::min(height, width - w), vectors, (at > 0) + 2 * behind);
               }
             }
@@ -329,6 +386,19 @@ void plan_places(PlacesJob& p) {
     p.cycles = compared;  // other ways count the same cycles on all processors
     p.vectors = v;
   }
+}
+
+double skipped_share(const PlacesJob& p) {
+  double outside = 0, all = 0;
+  for (const PlacePhase& f : p.phases) {
+    int64_t found = 0;
+    for (int64_t q = 0; q < f.count[1]; ++q)
+      for (const PlacePhase::Tap& t : f.taps) found += !lies_inside(p.image, f, t, q);
+    const double beside = double(f.count[0] * f.count[2]);
+    outside += double(found) * beside;
+    all += double(f.count[1] * int64_t(f.taps.size())) * beside;
+  }
+  return all > 0 ? outside / all : 0;
 }
 
 void pack_channels(const PlacesJob& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at) {

@@ -92,6 +92,7 @@ struct PlacesJob {
   const char* packed = nullptr;  // the weight as it is read, where that was made before; see pack_places, winograd_kernels
   std::vector<PlacePhase> phases;
   double work = 0;
+  bool skips = false;  // taps that meet nothing but zeros above or below the image are left out: no weight is infinite or NaN
 
   bool plain_end() const { return !more && !relu; }
 
@@ -101,6 +102,8 @@ struct PlacesJob {
 };
 
 void plan_places(PlacesJob& p);
+// The part of all products whose tap lies above or below the image.
+double skipped_share(const PlacesJob& p);
 // One panel of vectors of the weight, for channels [c0, c1) of the image; `at`: where each of [channels][taps] goes.
 void pack_channels(const PlacesJob& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at);
 // What a sweep over planes (conv_sweep.h) would take, about.
