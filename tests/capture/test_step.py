@@ -459,3 +459,15 @@ def test_a_parameter_that_is_replaced_is_no_longer_the_optimizers():
     assert (model[2].bias == 0).all()
     assert (old == before).all()
     assert model[2].bias.grad is not None
+
+
+def test_requires_grad_is_set_for_good():
+    def freeze(x):
+        w.requires_grad_(False)
+        return (v * x + w).sum()
+
+    w, v = tx.ones(2, requires_grad=True), tx.ones(2, requires_grad=True)
+    tx.jit.script(freeze)(tx.ones(2)).backward()
+    assert not w.requires_grad
+    assert w.grad is None
+    np.testing.assert_allclose(v.grad.numpy(), [1.0, 1.0])

@@ -48,7 +48,6 @@ from thixo.capture.builtin_sequences import (
     reduce,
     sum_,
 )
-from thixo.capture.frames import current
 from thixo.capture.items import enumerate_, range_, reversed_, zip_
 from thixo.capture.refusal import Refused
 from thixo.dtype import DType
@@ -129,22 +128,11 @@ for _name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lt le gt 
     REPLACED[getattr(operator, _name)] = _operator(_name)
 
 
-def _requires_grad(x: Any, *args: Any) -> Any:
-    """For gradients that are taken inside; a result that would be a leaf of the tape is refused when it is made."""
-    capture, trace = current(), control.current_trace()
-    assert trace is not None
-    if x._value is None or x._value not in trace._own:
-        raise Refused("requires_grad_()", "of a tensor from outside", "call it outside")
-    capture.asked = True
-    capture.asked_of.append(x)
-    return x.requires_grad_(*args)
-
-
 REPLACED[tensor] = tensor_
 REPLACED[backward] = gradients.backward
 REPLACED[grad] = gradients.grad
 METHODS: dict[str, Any] = {
-    "requires_grad": _requires_grad,
+    "requires_grad": gradients.requires_grad,
     "retain_grad": gradients.retain_grad,
     "register_hook": gradients.register_hook,
     "item": item, "tolist": tolist, "backward": gradients.backward,

@@ -11,7 +11,7 @@ from thixo import _core
 from thixo.autograd.backward import backward as run_backward
 from thixo.autograd.backward import grad as run_grad
 from thixo.capture.frames import Capture, Inner, current
-from thixo.capture.journal import Gradient
+from thixo.capture.journal import Gradient, RequiresGrad
 from thixo.capture.paths import Path, read
 from thixo.capture.refusal import Refused
 from thixo.graph.ir import Value, values_in
@@ -185,6 +185,31 @@ def _leaves(capture: Capture, trace: Trace, inputs: Any) -> list[Any]:
         for key, t in found.items()
         if t.requires_grad and (t.is_leaf or inputs is not None or key in kept)
     ]
+
+
+def requires_grad(x: Any, flag: bool = True) -> Any:
+    """`x.requires_grad_()`; a result that would be a leaf of the tape is refused when it is made."""
+    capture = current()
+    path = path_of_tensor(capture, x)
+    if path is None:
+        if x._value is None:
+            raise Refused("requires_grad_()", "it is not known whose it is", _OUTSIDE)
+        capture.asked = True
+        capture.asked_of.append(x)
+        return x.requires_grad_(flag)
+    if capture.depth:
+        raise Refused("requires_grad_()", "of a tensor from outside, under a condition", _OUTSIDE)
+    cell = RequiresGrad(x, "requires_grad")
+    capture.outside[cell.key] = path
+    capture.kept.append(x)
+    capture.journal.write(cell, flag)
+    trace = current_trace()
+    assert trace is not None
+    change = trace._ungraded.discard if flag else trace._ungraded.add
+    change(trace.value_of(x))  # the graph's input may need gradients still
+    capture.asked |= flag and not capture.journal.levels[0][cell.key][1]
+    capture.takes_gradients = True
+    return x
 
 
 def register_hook(x: Any, hook: Any) -> Any:

@@ -77,6 +77,19 @@ class Gradient(Attribute):
         return "the gradient of a tensor"
 
 
+class RequiresGrad(Attribute):
+    """Whether a tensor requires gradients."""
+
+    def read(self) -> Any:
+        return self.owner.requires_grad
+
+    def write(self, value: Any) -> None:
+        self.owner.requires_grad_(value)
+
+    def __str__(self) -> str:
+        return "whether a tensor requires gradients"
+
+
 class Content:
     """What a list, dict, set or deque holds."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from thixo import _core
 from thixo.capture.frames import Capture
-from thixo.capture.journal import Attribute, Content, Global, Variable
+from thixo.capture.journal import Attribute, Content, Global, RequiresGrad, Variable
 from thixo.capture.merge import Frozen, attributes, freeze, rebuilt
 from thixo.capture.paths import PLAIN, Path, path_of
 from thixo.capture.refusal import Refused
@@ -269,6 +269,8 @@ def changes(capture: Capture, plan: Plan) -> list[Change]:
     for key, (cell, before) in list(capture.journal.levels[0].items()):
         now = cell.read()
         if id(cell.owner) in capture.created and not isinstance(cell, Variable):
+            continue
+        if isinstance(cell, RequiresGrad) and now == before:
             continue
         path = capture.outside.get(key) or path_of(capture, cell.owner)
         if path is None:

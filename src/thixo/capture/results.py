@@ -64,6 +64,14 @@ class Results:
         self.looks: list[Look] = []
         for value, (root, views) in zip(graph.outputs, found, strict=True):
             self.looks.append(self._look(value, root, views, len(users[root]) > 1))
+        # A detach of what nobody else sees says only that there are no gradients.
+        seen = [look.place for look in self.looks if look.computed]
+        self._marks = {
+            node
+            for look in self.looks
+            for node in look.views
+            if look.computed and seen.count(look.place) == 1 and node.op.full_name == "detach"
+        }
         self.is_plain = self.looks == [Look(True, i, ()) for i in range(len(self.looks))]
         # Sizes that the data decide: values of that size are computed too.
         self._decided: dict[str, tuple[int, int]] = {}
@@ -123,6 +131,8 @@ class Results:
         for look in self.looks:
             tensor = computed[look.place] if look.computed else given[look.place]
             for node in look.views:
+                if node in self._marks and not tensor.requires_grad:
+                    continue
                 args = [tensor, *(_filled(a, sizes) for a in node.args[1:])]
                 (tensor,) = _EAGER.apply(node, args)
             found.append(tensor)
