@@ -40,6 +40,18 @@ def test_products_are_right_in_every_layout(size, turned, dtype, threads):
         np.testing.assert_array_equal((a @ b).numpy(), wanted)
 
 
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True)], ids=str)
+@pytest.mark.parametrize("size", [*SIZES, (130, 1700, 200), (140, 2048, 70)], ids=str)
+def test_products_of_bfloat16_are_rounded_once(size, turned, threads):
+    m, k, n = size
+    a, b = matrix(m, k, turned[0], "float32"), matrix(k, n, turned[1], "float32")
+    wanted = tx.tensor(a.numpy() @ b.numpy()).to(tx.bfloat16).float().numpy()
+    for count in (1, 3):
+        threads(count)
+        found = a.to(tx.bfloat16) @ b.to(tx.bfloat16)
+        np.testing.assert_array_equal(found.float().numpy(), wanted)
+
+
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_any_number_of_threads_gives_the_same_bits(size, threads):
     m, k, n = size

@@ -105,7 +105,7 @@ bool a_stays(const Job& job, const GemmKernels& g) {
   if (!a_stays_fits(job, g)) return false;
   constexpr int64_t kSameSets = 4096;  // bytes between lines that all go to one set of a nearest cache
   const int64_t row = job.a_row * item_size(job.dtype);
-  if (strides_are_cheap(g.tiles) && (job.a_row == 1 || row % kSameSets != 0)) return true;
+  if (reads_far_rows(g.tiles) && (job.a_row == 1 || row % kSameSets != 0)) return true;
   const bool apart = row % 1024 != 0;
   const int64_t most = &tiles_in_place(job, g) == &g.wide ? kMostWideVectors * g.tiles.lanes : (apart ? 4 : 3) * g.tiles.columns;
   return job.n <= (apart ? most : 3 * g.tiles.columns) || job.k < kVeryFewK;

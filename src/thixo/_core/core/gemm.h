@@ -15,6 +15,8 @@ struct Epilogue {
   void (*apply)(void* part, int64_t row_stride, int64_t column_stride, int64_t row, int64_t rows, int64_t column,
                 int64_t columns, void* context);
   void* context;
+  // May be missing: asks for what `apply` will read beside that part, while it is computed.
+  void (*fetch)(int64_t row, int64_t rows, int64_t column, int64_t columns, void* context) = nullptr;
 };
 
 // A matrix B that never changes, as panels that the kernels read; see pack_matrix.

@@ -105,10 +105,12 @@ inline const TileKernels& tiles_in_place(const Job& job, const GemmKernels& g) {
 
 // Whether rows that are far apart are read as fast as what lies side by side. AMD's processors see a stride coming, not only
 // lines that follow one another, and have loads to spare beside products of 512 bits.
-inline bool strides_are_cheap(const TileKernels& t) {
+inline bool reads_far_rows(const TileKernels& t) {
   constexpr int64_t kWidest = 64;
-  return cpu_features().amd && t.depth == 1 && t.lanes * t.unit == kWidest;
+  return cpu_features().amd && t.lanes * t.unit == kWidest;
 }
+// The same for tiles that read B from where it is.
+inline bool strides_are_cheap(const TileKernels& t) { return t.depth == 1 && reads_far_rows(t); }
 
 // Whether tiles that read rows of B from where they are may pack them meanwhile. Those that begin within a line of the cache
 // they would load in two pieces each, while they have no slots to spare. AMD's processors have, if all rows begin alike.

@@ -118,6 +118,7 @@ void use_bfloat_instructions(GemmKernels& g) {
     tiles.reads_rows = true;
     tiles.unit = 4;
     tiles.block = 512;
+    if (!panels_stay_near(tiles, tiles.unit / tiles.depth)) tiles.block = kLongBlock * tiles.depth;
     tiles.pack_a_any = tiles.pack_b_any = pairs_any;
     if (find_packs(tiles, "gemm_bf16_dot") && find(tiles.tile, "gemm_bf16_dot_tile")) g.tiles = tiles;
   }

@@ -52,7 +52,7 @@ struct Packed {
   // Panels of B that are packed together: AMD's processors read pieces of several lines twice as fast as strips of a panel's
   // columns, and tiles find panels in the second-level cache as well as in the nearest one.
   const int64_t most_together = packs_itself ? std::min(kPackedTogether / 2, column_panels / shares.across / kUnits) : kPackedTogether;
-  const int64_t packed_together = job.b_n == 1 && !job.packed && (a_stays || !packs_itself) && strides_are_cheap(t)
+  const int64_t packed_together = job.b_n == 1 && !job.packed && (a_stays || (t.depth == 1 && !packs_itself)) && reads_far_rows(t)
                                       ? std::clamp<int64_t>(kSlabBytes / 2 / b_panel, 1, std::max<int64_t>(1, most_together)) : 1;
   const bool in_c = job.dtype == g.compute && job.c_n == 1 && t.depth == 1;
   const bool between = !in_c && passes > 1;
@@ -199,6 +199,7 @@ struct Packed {
           char* b_part = part.kept + j * b_panel;
           if (job.packed) b_part = packed_b(part.k, column);
           else if (!copies(column) && j % packed_together == 0) pack_some(part.k, column, std::min(packed_together, part.across - j), b_part);
+          fetch_end(part.k, top, column);
           multiply(part.k, top, column, first, b_part, tile, copies(column));
         }
         end_row(part, top);
@@ -212,9 +213,15 @@ struct Packed {
     if (!a_stays) pack_a(part.k, r, a_part);
     for (int64_t j = 0; j < part.across; ++j) {
       char* b_part = job.packed ? packed_b(part.k, part.left + j) : part.kept + j * b_panel;
+      fetch_end(part.k, r, part.left + j);
       multiply(part.k, r, part.left + j, a_part, b_part, tile);
     }
     end_row(part, r);
+  }
+  // What the epilogue reads comes while the tile is computed.
+  void fetch_end(int64_t k, RowPanel r, int64_t j) const {
+    if (!epilogue.fetch || job.swapped || k + pass < job.k) return;
+    epilogue.fetch(r.row, r.rows, j * t.columns, std::min(t.columns, job.n - j * t.columns), epilogue.context);
   }
   void end_row(const Part& part, RowPanel r) const {
     const int64_t column = part.left * t.columns;

@@ -217,6 +217,21 @@ void end_part(void*, int64_t, int64_t, int64_t row, int64_t rows, int64_t column
   }
 }
 
+// Lines of other matrices, which may come from afar. The result is there already, and what all rows have in common.
+void fetch_part(int64_t row, int64_t rows, int64_t column, int64_t columns, void* context) {
+  constexpr int64_t kLine = 64;
+  const auto& run = *static_cast<const EndKernel::Run*>(context);
+  const EndKernel& end = *run.kernel;
+  const char* const result = run.data[end.places.size() - 1];
+  for (size_t k = 0; k + 1 < end.places.size(); ++k) {
+    if (run.data[k] == result || end.row[k] == 0 || end.column[k] <= 0) continue;
+    for (int64_t r = row; r < row + rows; ++r) {
+      const char* const at = run.data[k] + r * end.row[k] + column * end.column[k];
+      for (int64_t byte = 0; byte < columns * end.column[k]; byte += kLine) __builtin_prefetch(at + byte, 0, 2);
+    }
+  }
+}
+
 }  // namespace
 
 void EndKernel::Run::at(int64_t first) {
@@ -224,7 +239,7 @@ void EndKernel::Run::at(int64_t first) {
   for (size_t k = 0; k < kernel->places.size(); ++k) data[k] = kernel->places[k].at() + first * kernel->row[k];
 }
 
-Epilogue EndKernel::Run::epilogue() { return {end_part, this}; }
+Epilogue EndKernel::Run::epilogue() { return {end_part, this, fetch_part}; }
 
 bool ProductStep::add_end(std::unique_ptr<EndKernel> given) {
   int64_t count = 1;
