@@ -130,9 +130,9 @@ def test_an_exception_under_a_condition_is_raised_when_the_program_gets_there():
 
     scripted = tx.jit.script(f)
     same(scripted(tx.ones(2)), tx.ones(2))
-    with pytest.raises(ValueError, match=r"^negative: -2\.0\n"):
+    with pytest.raises(ValueError, match=r"^negative: -2\.0$"):
         scripted(-tx.ones(2) * 2)
-    with pytest.raises(AssertionError, match=r"^too large\n"):
+    with pytest.raises(AssertionError, match=r"^too large"):
         scripted(tx.ones(2) * 7)
 
 
@@ -151,7 +151,7 @@ def test_print_is_part_of_the_graph(capsys):
         assert found == capsys.readouterr().out
 
 
-def test_whole_numbers_that_do_not_fit_are_an_error():
+def test_whole_numbers_that_do_not_fit_are_pythons():
     def f(n):
         k = int(n)
         while k < 2**40:
@@ -159,8 +159,7 @@ def test_whole_numbers_that_do_not_fit_are_an_error():
         return k * k
 
     scripted = tx.jit.script(f)
-    with pytest.raises(OverflowError):
-        scripted(tx.tensor(3))
+    assert scripted(tx.tensor(3)) == f(tx.tensor(3))
 
 
 def test_writes_to_arguments_lists_attributes_and_globals():
@@ -265,7 +264,7 @@ def test_a_users_except_does_not_hide_a_refusal():
 
 def test_an_error_says_line_construct_reason_and_remedy():
     def f(x):
-        if x.sum() > 0:
+        while x.sum() > 0:
             x = x[None]
         return x * 2
 
@@ -273,8 +272,8 @@ def test_an_error_says_line_construct_reason_and_remedy():
         tx.jit.script(f)(tx.ones(2))
     line = f.__code__.co_firstlineno + 1
     assert str(error.value) == (
-        "script: f cannot be captured: variable x: it is a tensor f32[1,2] on one path and a tensor f32[2] on "
-        f"another; give it one kind of value on all paths (test_script.py:{line})"
+        "script: f cannot be captured: variable x in a loop: it is a tensor f32[2] on one path and a tensor f32[1,2] on "
+        f"another; give it its final kind and shape before the loop (test_script.py:{line})"
     )
 
 

@@ -149,3 +149,142 @@ def test_a_result_that_depends_on_nothing_requires_no_gradient():
     scripted = tx.jit.script(f)
     for sign in (1.0, -1.0):
         assert gradients(scripted, (2,), (2,), sign=sign) == gradients(f, (2,), (2,), sign=sign)
+
+
+# ---- exceptions
+
+
+def test_what_is_changed_before_an_exception_of_the_graph_is_changed():
+    seen = []
+
+    def f(x):
+        seen.append(len(seen))
+        if x.sum() < 0:
+            raise ValueError("negative")
+        return x * 2
+
+    scripted = tx.jit.script(f)
+    scripted(tx.ones(2))
+    with pytest.raises(ValueError, match=r"^negative$"):
+        scripted(-tx.ones(2))
+    assert seen == [0, 1]
+
+
+def both(f, *vectors):
+    """Whether the scripted function does on each vector what the function does, captured once or not at all."""
+    scripted = tx.jit.script(f)
+    for v in vectors:
+        found = []
+        for one in (f, scripted):
+            try:
+                found.append(repr(one(tx.tensor(v))))
+            except Exception as error:
+                found.append(f"{type(error).__name__}: {error}")
+        assert found[0] == found[1]
+    return scripted
+
+
+VECTORS = ([1.0, 2.0], [-1.0, 0.0], [-1.0, 2.5], [-3.0, -3.0], [-2.0, -0.5], [3.0, 4.0])
+
+
+def test_an_exception_under_a_condition_reaches_its_handler():
+    def plain(x):
+        try:
+            if x.sum() > 0:
+                raise ValueError("positive")
+            y = x * 2
+        except ValueError:
+            y = x * 3
+        return y
+
+    def in_a_loop(x):
+        n = 0
+        try:
+            for i in range(3):
+                if x.sum() > i:
+                    n += 1
+                    {}["missing"]
+                n += 10
+        except KeyError:
+            n += 100
+        else:
+            n += 1000
+        finally:
+            n += 10000
+        return x * n
+
+    def one_in_another(x):
+        try:
+            try:
+                if x.sum() > 0:
+                    raise ValueError("a")
+                if x.sum() < -5:
+                    raise KeyError("k")
+                z = x
+            except ValueError:
+                z = x + 1
+                if x.sum() > 3:
+                    raise
+            z = z * 2
+        except (KeyError, ValueError):
+            z = x * 7
+        return z
+
+    def an_assertion(x):
+        try:
+            assert x.sum() > 0, "negative"
+            y = x
+        except AssertionError:
+            return x - 1
+        return y + 1
+
+    def not_caught(x):
+        try:
+            if x.sum() > 0:
+                raise ValueError("v")
+            return x * 5
+        except KeyError:
+            return x
+
+    for f in (plain, in_a_loop, one_in_another, an_assertion, not_caught):
+        assert len(both(f, *VECTORS).graphs) == 1
+
+
+# ---- values of other kinds
+
+
+def test_results_and_variables_of_other_kinds_on_other_paths():
+    def shapes(x):
+        y = x if x.sum() > 0 else tx.cat([x, x])
+        return y * 2, y.shape[0]
+
+    def nothing(x):
+        if x.sum() > 0:
+            return None
+        return x, [x * 2] if x[0] < -1 else {"a": x}
+
+    def lists(x):
+        parts = [x] if x.sum() > 0 else (x, x + 1)
+        return len(parts), parts[0] * 2
+
+    def words(x):
+        text = f"{x[0].item():.1f}" if x.sum() > 0 else "none"
+        return text + "!"
+
+    for f in (shapes, nothing, lists, words):
+        try:
+            assert len(both(f, *VECTORS).graphs) == 1
+        except tx.errors.CaptureError as error:
+            raise AssertionError(f"{f.__name__}: {error}") from error
+
+
+def test_a_loop_that_no_node_holds_becomes_branches_where_python_bounds_it():
+    def f(x):
+        found, turn = [], 0
+        while turn < 4 and x.sum() < 5:
+            turn += 1
+            x = x * 2 + 1
+            found.append(x)
+        return found, turn
+
+    assert len(both(f, *VECTORS).graphs) == 1

@@ -15,11 +15,12 @@ from thixo.capture.convert import convert, is_converted
 from thixo.capture.effects import check
 from thixo.capture.frames import Capture, current
 from thixo.capture.functions import APPLY, apply_captured
+from thixo.capture.journal import CONTAINERS
 from thixo.capture.numbers import weak
 from thixo.capture.operators import as_plain_tensor, spread
 from thixo.capture.paths import Assumed, Path, look, path_of, read
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Maybe, Mixed, Number, Symbolic, is_ragged
+from thixo.capture.values import Choice, Maybe, Mixed, Number, Symbolic, Union, is_ragged
 from thixo.dtype import float32
 from thixo.graph.trace import current_trace, make_symbolic
 from thixo.ops import public as tx
@@ -41,11 +42,16 @@ def _called(f: Any, args: Any, kwargs: Any) -> Any:
         return spread(f, lambda one: call(one, *args, **kwargs))
     if isinstance(f, Symbolic):
         raise Refused("a call", f"of {f!r}", "call a function")
-    if isinstance(f, _core.Operator):
-        return call_operator(f, args, kwargs)
     if isinstance(f, functools.partial):
         _reach(f, "func", "args", "keywords")
         return call(f.func, *f.args, *args, **{**f.keywords, **kwargs})
+    chosen = _union_among(f, args, kwargs)
+    if chosen is not None:
+        return spread(
+            chosen[0], lambda one: call(f, *chosen[1](args, one), **chosen[1](kwargs, one))
+        )
+    if isinstance(f, _core.Operator):
+        return call_operator(f, args, kwargs)
     try:
         replaced = REPLACED.get(f)
     except TypeError:
@@ -86,6 +92,36 @@ def _call_getter(f: Any, x: Any) -> Any:
     else:
         found = tuple(functools.reduce(attr, name.split("."), x) for name in given)
     return found if len(found) > 1 else found[0]
+
+
+def _union_among(f: Any, args: Any, kwargs: Any) -> Any:
+    """A Union among the arguments of what is not converted and looks at them, and how another value takes its place."""
+    if isinstance(f, types.MethodType) or isinstance(getattr(f, "__self__", None), CONTAINERS):
+        return None
+    if isinstance(f, types.FunctionType) and not (is_pure(f) or _module_of(f) or f in REPLACED):
+        return None
+    if isinstance(f, type) and f.__module__ not in ("builtins", "collections"):
+        return None
+    found = next((x for x in _flat((*args, *kwargs.values())) if isinstance(x, Union)), None)
+    if found is None:
+        return None
+
+    def put(x: Any, one: Any) -> Any:
+        if x is found:
+            return one
+        if type(x) in (list, tuple):
+            return type(x)(put(e, one) for e in x)
+        return {k: put(e, one) for k, e in x.items()} if type(x) is dict else x
+
+    return found, put
+
+
+def _flat(x: Any) -> Any:
+    for e in x:
+        if type(e) in (list, tuple):
+            yield from _flat(e)
+        else:
+            yield e
 
 
 def _call_object(f: Any, args: Any, kwargs: Any) -> Any:

@@ -27,6 +27,7 @@ from thixo.capture.source import refused_at
 from thixo.errors import TraceError
 from thixo.graph.constants import type_of
 from thixo.graph.control import subgraphs
+from thixo.graph.effects import SAY
 from thixo.graph.ir import RESERVED, Graph, Type
 from thixo.graph.sizes import symbol_name, symbols_in
 from thixo.pytree import tree_flatten, tree_unflatten
@@ -68,6 +69,9 @@ class Captured:
         self.result = result
         self.given = given  # inputs that are arguments
         self._run: Runner | None = None
+        # Nothing is seen of a run that raised: no tensor was written, nothing printed.
+        said = (n.op is SAY for one in (graph, *subgraphs(graph)) for n in one.nodes)
+        self.may_run_again = not graph.mutations and not any(said)
 
     def fits(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         """Whether all that was assumed holds for these arguments, of the kinds it was captured for."""

@@ -9,7 +9,17 @@ import numpy as np
 
 from thixo import _core
 from thixo.capture.numbers import as_tensor
-from thixo.capture.values import DTYPES, Choice, Maybe, Mixed, Number, Symbolic, alike, kind_of
+from thixo.capture.values import (
+    DTYPES,
+    Choice,
+    Maybe,
+    Mixed,
+    Number,
+    Symbolic,
+    Union,
+    alike,
+    kind_of,
+)
 from thixo.dtype import bool as bool_
 from thixo.dtype import float64, int64
 from thixo.graph.trace import size_hint
@@ -20,6 +30,14 @@ from thixo.tensor import tensor
 
 class Clash(Exception):
     """Two values that no graph can hold as one."""
+
+
+def looked_up(values: list[Any], index: Any) -> Any:
+    """One of some numbers, by a number that is within them."""
+    made = tensor(values[-1])
+    for place in reversed(range(len(values) - 1)):
+        made = tx.where(index == place, tensor(values[place]), made)
+    return made
 
 
 class Carry(NamedTuple):
@@ -63,7 +81,7 @@ class Carry(NamedTuple):
         places = [_place(self.options, o) for o in x.options]
         if places == list(range(len(places))):
             return x.index
-        return tensor(places)[x.index]
+        return looked_up(places, x.index)
 
     def decode(self, tensors: list[Any]) -> Any:
         """The value of tensors."""
@@ -103,6 +121,8 @@ def form(x: Any) -> Carry:
         return Carry("tensor", x.dtype, tuple(x.shape))
     if isinstance(x, Mixed):
         return Carry("mixed", x.tensor.dtype, (), x.kind)
+    if isinstance(x, Union):
+        raise Clash(f"is {x!r}")
     if isinstance(x, Choice):
         return Carry("choice", options=tuple(x.options))
     kind = kind_of(x)

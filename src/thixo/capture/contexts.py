@@ -1,5 +1,6 @@
 """try and with at run time: nothing may be raised inside by a tensor that code of the user's would catch."""
 
+import builtins
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,11 +10,12 @@ from thixo.capture import control
 from thixo.capture.callees import call_function
 from thixo.capture.frames import current
 from thixo.capture.refusal import Refused
+from thixo.graph.control import graphs_in
 
 
 @contextmanager
-def trying() -> Iterator[None]:
-    """Around what stands inside of try."""
+def trying(*caught: Any) -> Iterator[None]:
+    """Around what stands inside of try; `caught` are the classes of its handlers, none where they are not known."""
     capture = current()
     capture.trying += 1
     trace = control.current_trace()
@@ -24,7 +26,7 @@ def trying() -> Iterator[None]:
     finally:
         capture.trying -= 1
     for node in trace.graph.nodes[before:]:
-        if _may_raise(node):
+        if _may_raise(node, caught):
             raise Refused(
                 "try", f"{node.op.full_name} may raise when the program runs, where no except is", "test before",
                 node.source,
@@ -107,9 +109,20 @@ class _UserContext:
         return call_function(type(self.owner).__exit__, (self.owner, *error), {})
 
 
-def _may_raise(node: Any) -> bool:
+def _may_raise(node: Any, caught: tuple[Any, ...] = ()) -> bool:
+    """Whether a node may raise what handlers would catch."""
     name = node.op.full_name
-    if name.startswith("linalg.") or node.op.kind == "control":
+    if name == "check":
+        error = getattr(builtins, node.args[2])
+        if error is OverflowError:
+            return False  # a number that is too large for a graph; Python's never are
+        classes = [c for one in caught for c in (one if isinstance(one, tuple) else (one,))]
+        if classes and all(isinstance(c, type) for c in classes):
+            return issubclass(error, tuple(classes))
+        return True
+    if node.op.kind == "control":
+        return any(_may_raise(n, caught) for graph in graphs_in(node) for n in graph.nodes)
+    if name.startswith("linalg."):
         return True
     integer = all(not v.type.dtype.is_floating_point for v in node.outputs)
     if name in ("floor_divide", "remainder", "div", "fmod") and integer:
@@ -121,7 +134,6 @@ def _may_raise(node: Any) -> bool:
         "embedding",
         "take",
         "nonzero",
-        "check",
         "multinomial",
         "cholesky",
     )

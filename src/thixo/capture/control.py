@@ -9,9 +9,10 @@ from types import FunctionType
 from typing import Any
 
 from thixo import _core
-from thixo.capture.carry import MISSING, Carry
+from thixo.capture.carry import MISSING, Carry, looked_up
 from thixo.capture.effects import fail
 from thixo.capture.frames import DEPTH, Inner, current
+from thixo.capture.journal import Content
 from thixo.capture.merge import Merger, freeze
 from thixo.capture.numbers import OPERATORS, as_tensor, calculate
 from thixo.capture.paths import LOOKED, look, note_old
@@ -24,6 +25,7 @@ from thixo.capture.values import (
     Number,
     Poison,
     Symbolic,
+    Union,
     Unset,
     decides,
     is_open_size,
@@ -36,7 +38,6 @@ from thixo.graph.ir import Value
 from thixo.graph.trace import Trace, current_trace, make_symbolic
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
-from thixo.tensor import tensor as tensor_of
 
 Get = Callable[[], tuple[Any, ...]] | None
 Put = Callable[[Any], None] | None
@@ -55,9 +56,12 @@ class Left:
 
 def predicate(c: Any) -> Any:
     """A condition as a bool[] tensor."""
+    if isinstance(c, Union):
+        from thixo.capture.operators import spread, truth
+
+        return predicate(spread(c, lambda one: truth(one)))
     if isinstance(c, Choice):
-        tensor = Number("bool", tensor_of([bool(o) for o in c.options])[c.index]).tensor
-        return tensor
+        return looked_up([bool(o) for o in c.options], c.index)
     if isinstance(c, Mixed):
         if c.kind == "none":
             return tx.logical_and(tx.logical_not(c.flag.tensor), truth_of(c.tensor))
@@ -217,7 +221,10 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
         put(made)
     note_copies(capture, copies, values, (a.frame, b.frame))
     for cell, maker in cells:
-        capture.journal.write(cell, maker(values))
+        value = maker(values)
+        if isinstance(value, Union) and isinstance(cell, Content):
+            value = Poison(f"what is in {cell} differs between paths", user_line())
+        capture.journal.write(cell, value)
     for tensor, maker in tensors:
         new = maker(values)
         if isinstance(new, Poison):

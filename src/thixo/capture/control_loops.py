@@ -54,7 +54,39 @@ def while_(test: Any, body: Any, get: Get, put: Put, names: Sequence[str]) -> No
         body()
         box[0] = settled(test())
 
-    while_node(box, turn, get, put, names)
+    try:
+        while_node(box, turn, get, put, names)
+    except Refused as refusal:
+        _nested(Number("bool", predicate(go)), test, body, (get, put, names), refusal, 0)
+
+
+def _nested(go: Any, test: Any, body: Any, state: Any, refusal: Refused, depth: int) -> None:
+    """A loop that no node holds as branches inside of branches, as far as Python bounds the number of its turns."""
+    from thixo.capture.control import if_
+
+    capture = current()
+    capture.nested += 1
+    if depth == NESTED or capture.nested > MOST_NESTED:
+        raise refusal
+
+    def then() -> None:
+        body()
+        again = settled(test())
+        turns = 0
+        while not decides(again) and again:
+            body()
+            again = settled(test())
+            turns += 1
+            if turns > TURNS:
+                raise refusal
+        if decides(again):
+            _nested(again, test, body, state, refusal, depth + 1)
+
+    if_(go, then, lambda: None, *state)
+
+
+NESTED = 10  # turns of a loop that become branches
+MOST_NESTED = 150  # of all loops together
 
 
 def while_node(

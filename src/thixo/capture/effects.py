@@ -8,7 +8,7 @@ from thixo import _core
 from thixo.capture.frames import current
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic
+from thixo.capture.values import Choice, Mixed, Number, Symbolic, Text
 from thixo.errors import user_line
 from thixo.graph.effects import CHECK, SAY
 from thixo.graph.trace import current_trace
@@ -29,16 +29,6 @@ def check(pred: Any, error: str, text: str = "", values: Sequence[Any] = ()) -> 
     assert trace is not None
     given = [trace.value_of(v) for v in values]
     node(CHECK, trace.value_of(pred), given, error=error, text=text)
-
-
-class Text(Symbolic):
-    """Text with values in it that the data decide: literals and (value, conversion, spec)."""
-
-    def __init__(self, parts: list[Any]) -> None:
-        self.parts = parts
-
-    def __repr__(self) -> str:
-        return "text with values that the data decide"
 
 
 class Listed(Symbolic):
@@ -104,7 +94,7 @@ def template(parts: Sequence[Any]) -> tuple[str, list[Any]]:
             made += part.replace("{", "{{").replace("}", "}}")
             continue
         value, conversion, spec = part
-        kind, tensor = _kind(value)
+        kind, tensor = kind_of_shown(value)
         if "|" in spec or "}" in spec:
             raise Refused("text", f"the format {spec!r}", "use a simpler one")
         made += "{" + f"{len(values)}|{kind}|{conversion}|{spec}" + "}"
@@ -112,7 +102,7 @@ def template(parts: Sequence[Any]) -> tuple[str, list[Any]]:
     return made, values
 
 
-def _kind(value: Any) -> tuple[str, Any]:
+def kind_of_shown(value: Any) -> tuple[str, Any]:
     if isinstance(value, Number):
         return value.kind, value.tensor
     if isinstance(value, Listed):

@@ -64,6 +64,7 @@ class Capture:
         self.asked = False  # whether requires_grad_() was called
         self.some_graded = False  # whether a tensor requires gradients on some paths only
         self.trying = 0
+        self.nested = 0  # turns of loops that became branches
         self.kept: list[Any] = []  # what must live as long as its id is used
 
     def made(self, x: Any) -> Any:

@@ -1,5 +1,7 @@
 """What rewritten code calls: one object for each function, which knows its globals and cells."""
 
+import builtins
+import sys
 import types
 from typing import Any
 
@@ -11,8 +13,9 @@ from thixo.capture.callees import call, function_path
 from thixo.capture.frames import current
 from thixo.capture.journal import Global, Variable
 from thixo.capture.paths import Path, look, read
-from thixo.capture.refusal import Refused
+from thixo.capture.refusal import Refused, Several, refusal_of
 from thixo.capture.values import UNSET, Choice, Number, Poison, Symbolic, decides, is_ragged
+from thixo.errors import ThixoError
 
 
 class Hooks:
@@ -132,6 +135,11 @@ class Hooks:
         return current().made_iterator(x)
 
     @staticmethod
+    def consumed(f: Any, listed: Any, lazily: Any) -> Any:
+        """A generator that is an argument: a list where it is gone through at once."""
+        return listed() if getattr(builtins, getattr(f, "__name__", ""), None) is f else lazily()
+
+    @staticmethod
     def mapping(x: Any) -> Any:
         look(current(), x)
         return x
@@ -179,8 +187,9 @@ class Hooks:
 
     @staticmethod
     def subject(x: Any, compares: bool) -> Any:
-        if compares and (
-            isinstance(x, Symbolic) or (effects.is_open(x) and not isinstance(x, dict))
+        if isinstance(x, Choice) or (
+            compares
+            and (isinstance(x, Symbolic) or (effects.is_open(x) and not isinstance(x, dict)))
         ):
             raise Refused("match", "it compares with something the data decide", "use if and elif")
         look(current(), x)
@@ -207,8 +216,37 @@ class Hooks:
         assert trace is not None
         effects.node(effects.CHECK, trace.value_of(pred), values, error="AssertionError", text=text)
 
+    KEPT = (Exception, Several)  # what a block keeps for the try statement around it
+
+    @staticmethod
+    def caught() -> Any:
+        """The exception that a block raised, for the try statement around it."""
+        error = sys.exc_info()[1]
+        if isinstance(error, Several):
+            return error.errors
+        if isinstance(error, ThixoError):
+            raise refusal_of(error) from error
+        return error
+
+    @staticmethod
+    def kept(x: Any) -> Any:
+        """The exception that was kept, where it is known that there is one."""
+        return x.value if isinstance(x, control.Maybe) else x
+
+    @staticmethod
+    def unhandled(error: Any, *handled: Any) -> None:
+        """Raise what no handler catches."""
+        options = error.options if isinstance(error, Choice) else [error]
+        left = [o for o in options if not isinstance(o, handled)]
+        if len(left) > 1:
+            raise Several(error)
+        if left:
+            raise left[0]
+
     @staticmethod
     def raise_(error: Any, cause: Any) -> None:
+        if isinstance(error, Choice):
+            raise Several(error)
         if isinstance(error, type) and issubclass(error, BaseException):
             error = error()
         if cause is not None:

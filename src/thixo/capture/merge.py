@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from thixo import _core
-from thixo.capture.carry import MISSING, Clash, alike, form, join
+from thixo.capture.carry import MISSING, Clash, alike, form, join, looked_up
 from thixo.capture.frames import Capture
-from thixo.capture.values import UNSET, Maybe, Number, Poison, Unset
+from thixo.capture.values import UNSET, Maybe, Number, Poison, Symbolic, Text, Union, Unset
+from thixo.dtype import int64
 from thixo.errors import user_line
 from thixo.ops import public as tx
 
@@ -34,6 +35,10 @@ def freeze(x: Any, capture: Capture, seen: dict[int, Frozen] | None = None) -> A
     seen = {} if seen is None else seen
     if isinstance(x, Maybe):
         return Maybe(freeze(x.value, capture, seen), x.flag)
+    if isinstance(x, Union):
+        made = Union([freeze(o, capture, seen) for o in x.options], x.index)
+        made.origin = x if x.origin is None else x.origin
+        return made
     if id(x) in seen:
         return seen[id(x)]
     if id(x) in capture.poisoned:
@@ -101,6 +106,31 @@ def fill(made: Any, names: Any, parts: list[Any]) -> None:
 Maker = Callable[[list[Any]], Any]
 
 
+OPTIONS = 8  # values that one variable may be
+
+
+class _Index:
+    """How the number of an option travels: what it is by itself, and the places of the options among all."""
+
+    mode, width = "index", 1
+
+    def encode(self, x: Any) -> list[Any]:
+        if x is MISSING:
+            return [tx.full((), 0, dtype=int64)]
+        index, places = x
+        return [tx.full((), places[0], dtype=int64) if index is None else looked_up(places, index)]
+
+
+def _go_together(a: Any, b: Any) -> bool:
+    if isinstance(a, Frozen) or isinstance(b, Frozen):
+        return False
+    try:
+        join(form(a), form(b))
+    except Clash:
+        return False
+    return True
+
+
 class Merger:
     """Merges the values of two branches. `out(x, y, form)` makes results of both and gives their places."""
 
@@ -129,18 +159,28 @@ class Merger:
         for one in (x, y):
             if isinstance(one, Poison):
                 return lambda results: one
+        if isinstance(x, Union) or isinstance(y, Union):
+            if isinstance(x, Union) and isinstance(y, Union) and x.index is y.index:
+                return lambda results: x.origin  # what is in its options is merged by the journal
+            return self._union(x, y, name)
         if isinstance(x, Frozen) or isinstance(y, Frozen):
             return self._container(x, y, name)
         if x is not MISSING and y is not MISSING:
             if x is y or (not isinstance(x, _core.Tensor) and alike(x, y)):
                 return lambda results: x
-        elif not isinstance(x, _core.Tensor) and not isinstance(y, _core.Tensor):
+        elif isinstance(x, Text) or isinstance(y, Text):
+            return self._text(x, y, name)
+        elif not isinstance(x, _core.Tensor | Symbolic) and not isinstance(
+            y, _core.Tensor | Symbolic
+        ):
             only = y if x is MISSING else x
             if form(only).mode == "choice" and not hasattr(only, "index"):
                 return lambda results: only
         try:
             both = form(y) if x is MISSING else form(x) if y is MISSING else join(form(x), form(y))
         except Clash as clash:
+            if x is not MISSING and y is not MISSING:
+                return self._union(x, y, name)
             poison = Poison(f"{name} {clash}", user_line())
             return lambda results: poison
         places = self.out(x, y, both)
@@ -153,7 +193,7 @@ class Merger:
             if type(x.origin) is list and type(y.origin) is list:
                 pairs = list(itertools.zip_longest(x.parts, y.parts, fillvalue=UNSET))
             elif x.structure != y.structure:
-                return self._clash(x, y, name)
+                return self._union(x, y, name)
             else:
                 pairs = list(zip(x.parts, y.parts, strict=True))
         elif x is MISSING or y is MISSING:
@@ -162,7 +202,7 @@ class Merger:
                 return lambda results: one.origin
             pairs = [(MISSING, p) if x is MISSING else (p, MISSING) for p in one.parts]
         else:
-            return self._clash(x, y, name)
+            return self._union(x, y, name)
         key = (id(x), id(y))
         known = self._known.get(key)
         if known is not None:
@@ -196,6 +236,50 @@ class Merger:
             other = self._partner.setdefault((side, key[side]), key[1 - side])
             own &= other == key[1 - side]
         return own
+
+    def _union(self, x: Any, y: Any, name: str) -> Maker:
+        """Values of two kinds: both are there, and a number says which it is."""
+        sides = [
+            one.options if isinstance(one, Union) else [one] for one in (x, y) if one is not MISSING
+        ]
+        if sum(map(len, sides)) > OPTIONS:
+            return self._clash(x, y, name)
+        pairs: list[list[Any]] = []
+        numbers: list[Any] = [MISSING, MISSING]
+        for side, one in enumerate((x, y)):
+            if one is MISSING:
+                continue
+            options = one.options if isinstance(one, Union) else [one]
+            numbers[side] = (
+                one.index if isinstance(one, Union) else None,
+                [self._pair(pairs, side, o) for o in options],
+            )
+        makers = [self._core(a, b, name) for a, b in pairs]
+        (place,) = self.out(*numbers, _Index())
+        return lambda results: Union([m(results) for m in makers], results[place])
+
+    @staticmethod
+    def _pair(pairs: list[list[Any]], side: int, value: Any) -> int:
+        """The place of a value among the options, with one of the other side that has its form."""
+        for place, pair in enumerate(pairs):
+            if side == 1 and pair[1] is MISSING and _go_together(pair[0], value):
+                pair[1] = value
+                return place
+        pairs.append([value, MISSING] if side == 0 else [MISSING, value])
+        return len(pairs) - 1
+
+    def _text(self, x: Any, y: Any, name: str) -> Maker:
+        """Text with values in it, of one path."""
+        makers: list[Any] = []
+        for part in (y if x is MISSING else x).parts:
+            if isinstance(part, str):
+                makers.append(part)
+                continue
+            pair = (MISSING, part[0]) if x is MISSING else (part[0], MISSING)
+            makers.append((self._core(*pair, name), *part[1:]))
+        return lambda results: Text(
+            [m if isinstance(m, str) else (m[0](results), *m[1:]) for m in makers]
+        )
 
     def _clash(self, x: Any, y: Any, name: str) -> Maker:
         reason = f"{name} is {_what(x)} on one path and {_what(y)} on another"

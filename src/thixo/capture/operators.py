@@ -13,7 +13,7 @@ from thixo.capture.frames import current
 from thixo.capture.numbers import COMPARISONS, OPERATORS, as_tensor, calculate, negate
 from thixo.capture.paths import look, note_identity, path_of
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_open_size, kind_of
+from thixo.capture.values import Choice, Mixed, Number, Symbolic, Union, is_open_size, kind_of
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
 
@@ -178,6 +178,12 @@ def inplace(op: str, a: Any, b: Any) -> Any:
     """`a += b`"""
     from thixo.capture.callees import call_function
 
+    if isinstance(a, Union):
+        return spread(a, lambda one: inplace(op, one, b))
+    if isinstance(a, Mixed) and any(ref() is a.tensor for ref, _ in current().copies):
+        raise Refused(
+            "an assignment in place", "the tensor may be one that others know", "write x = x + y"
+        )
     if isinstance(a, list | dict | set):
         capture = current()
         look(capture, b)

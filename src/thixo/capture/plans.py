@@ -5,13 +5,15 @@ from types import FunctionType
 from typing import Any
 
 from thixo import _core
+from thixo.capture.effects import kind_of_shown
 from thixo.capture.frames import Capture
 from thixo.capture.journal import Attribute, Content, Global, RequiresGrad, Variable
 from thixo.capture.merge import Frozen, attributes, freeze, rebuilt
 from thixo.capture.paths import PLAIN, Path, path_of
 from thixo.capture.refusal import Refused
-from thixo.capture.values import TYPES, UNSET, Choice, Maybe, Mixed, Number, Poison, Symbolic
+from thixo.capture.values import TYPES, UNSET, Choice, Maybe, Mixed, Number, Poison, Symbolic, Text
 from thixo.errors import AutogradError, CaptureError
+from thixo.graph.effects import as_kind, shown
 from thixo.graph.sizes import symbols_in
 from thixo.graph.trace import Trace
 from thixo.ops import public as tx
@@ -71,6 +73,8 @@ class Plan:
         if isinstance(x, Choice):
             place, options = self._output(x.index), [self._maker(o, what) for o in x.options]
             return lambda call: options[int(call.outputs[place])](call)
+        if isinstance(x, Text):
+            return self._text(x)
         if isinstance(x, Dim):
             self._sizes.append(x)
             return lambda call: _number(x, self.replaced, call.sizes)
@@ -120,6 +124,28 @@ class Plan:
             if not needed.isdisjoint(node.outputs):
                 needed.update(node.inputs)
         return not needed.isdisjoint(freed)
+
+    def _text(self, x: Text) -> Maker:
+        """Text with values in it."""
+        parts: list[Any] = []
+        for part in x.parts:
+            if isinstance(part, str):
+                parts.append(part)
+            else:
+                kind, tensor = kind_of_shown(part[0])
+                parts.append((self._output(tensor), kind, *part[1:]))
+
+        def make(call: Call) -> str:
+            made = ""
+            for part in parts:
+                if isinstance(part, str):
+                    made += part
+                else:
+                    place, kind, conversion, spec = part
+                    made += shown(as_kind(call.outputs[place], kind), conversion, spec)
+            return made
+
+        return make
 
     def _mixed(self, x: Mixed) -> Maker:
         place, flag = self._output(x.tensor), self._output(x.flag.tensor)

@@ -40,8 +40,6 @@ def with_flags(graph: Graph, wanted: Sequence[int]) -> tuple[Graph, list[Flags]]
     for i in wanted:
         sources[i] = {i: True}
     made, found = _Shadow(graph, sources).run()
-    if not any(f is not True for flags in found for f in flags.values()):
-        return graph, []
     more: dict[Value, int] = {}
     count = len(made.outputs)
     shown = [

@@ -36,6 +36,18 @@ class Refused(BaseException):
         return f"{text} ({self.line})" if self.line else text
 
 
+class Several(Refused):
+    """An exception that is one of several: a try statement around it may keep it, else it is refused."""
+
+    def __init__(self, errors: object) -> None:
+        super().__init__(
+            "raise",
+            "it is one of several exceptions that the data choose",
+            "raise each where it arises",
+        )
+        self.errors = errors
+
+
 def refusal_of(error: Exception) -> Refused:
     """An error of an operator as a refusal: the operator, why, what to do, and the line that the error has."""
     found = _PLACE.match(str(error))

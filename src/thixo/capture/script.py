@@ -20,6 +20,7 @@ from thixo.graph.ir import Graph
 from thixo.graph.trace import current_trace
 from thixo.progress import task
 from thixo.pytree import tree_flatten
+from thixo.random import default_generator
 
 LIMIT = 64  # graphs that one function keeps
 
@@ -99,8 +100,21 @@ class ScriptedFunction:
             if self._debug:
                 result, self._values = looked_into(captured, args, kwargs)
                 return result
-            return captured(args, kwargs)
+            return self._perform(captured, args, kwargs)
         return self._as_python(args, kwargs, raised)
+
+    def _perform(self, captured: Captured, args: Any, kwargs: Any) -> Any:
+        """Run the graph. Where it raises, the function itself runs: what it changes before the exception is changed."""
+        if not captured.may_run_again or current_trace() is not None:
+            return captured(args, kwargs)
+        state = default_generator._get()
+        try:
+            return captured(args, kwargs)
+        except CaptureError:
+            raise
+        except Exception:
+            default_generator._set(*state)
+        return self._function(*args, **kwargs)
 
     def _as_python(self, args: Any, kwargs: Any, raised: Exception) -> Any:
         """The function itself, which raised while it was captured: what it does before that is done."""

@@ -7,10 +7,11 @@ carried from then on, until nothing new changes.
 from collections.abc import Iterator
 from typing import Any
 
+from thixo import _core
 from thixo.capture.carry import MISSING, Carry, Clash, alike, form, join
 from thixo.capture.merge import Frozen, _split, rebuilt
 from thixo.capture.refusal import Refused
-from thixo.capture.values import UNSET, Maybe, Number, Poison
+from thixo.capture.values import UNSET, Choice, Maybe, Mixed, Number, Poison
 
 
 class LoopClash(Refused):
@@ -92,6 +93,8 @@ class Slot:
                 return self._lose(f"it {clash}")
             if both.mode == "number":
                 both = both._replace(known=None)
+            elif both.mode == "choice" and self.flag is False and not _is_plain(new):
+                return self._lose("it is another object in each turn")
             if known is None or (both != known and not _same(both, known)):
                 self.forms[i], stable = both, False
         return stable
@@ -147,10 +150,14 @@ class Slot:
         return Maybe(made, flag)
 
 
-def _moves(x: Any) -> bool:
-    from thixo import _core
-    from thixo.capture.values import Choice, Mixed
+def _is_plain(x: Any) -> bool:
+    """Whether there are only some such objects, so that a loop need not make new ones."""
+    if isinstance(x, Choice):
+        return all(map(_is_plain, x.options))
+    return x is None or isinstance(x, bool | int | float | str | bytes | complex | type | Number)
 
+
+def _moves(x: Any) -> bool:
     return isinstance(x, _core.Tensor | Number | Mixed | Choice)
 
 

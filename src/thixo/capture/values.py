@@ -5,6 +5,7 @@ Maybe        a value if a flag is set; reading it is checked when the program ru
 Number       a Python number that the data decide: a 0-d tensor that calculates as Python does
 Mixed        on some paths a tensor, on others a Python number or None
 Choice       one of some plain objects, by number
+Union        one of some values of any kind, by number: tensors of other shapes, containers, None
 Poison       two paths left values here that no graph can hold as one; the reason
 """
 
@@ -131,6 +132,25 @@ class Choice(Symbolic):
 
     def __repr__(self) -> str:
         return f"one of {len(self.options)} objects that the data choose"
+
+
+class Union(Choice):
+    """One of some values that no one form holds: those that are not chosen are there, and nobody uses them."""
+
+    origin: Any = None  # of a frozen one: what it was made from
+
+    def __repr__(self) -> str:
+        return f"one of {len(self.options)} values of other kinds that the data choose"
+
+
+class Text(Symbolic):
+    """Text with values in it that the data decide: literals and (value, conversion, spec)."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+    def __repr__(self) -> str:
+        return "text with values that the data decide"
 
 
 def is_ragged(x: Any) -> bool:

@@ -73,7 +73,7 @@ def filled(text: str, values: Sequence[Any]) -> str:
         if brace:
             number, kind, conversion, spec = rest[: rest.index("}")].split("|", 3)
             rest = rest[rest.index("}") + 1 :]
-            out += shown(_as(values[int(number)], kind), conversion, spec)
+            out += shown(as_kind(values[int(number)], kind), conversion, spec)
     return out
 
 
@@ -89,7 +89,8 @@ def _next(text: str) -> tuple[str, bool, str]:
     return text, False, ""
 
 
-def _as(value: Any, kind: str) -> Any:
+def as_kind(value: Any, kind: str) -> Any:
+    """A tensor as what is shown of it: itself, a list, a number."""
     if kind == "tensor":
         return value
     if kind == "list":

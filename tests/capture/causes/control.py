@@ -82,16 +82,19 @@ cause(
 cause(
     "an exception inside of try",
     """
+    def check(x):
+        if x.sum() > 5:
+            raise ValueError("large")
+
     def f(x):
         try:
-            if x.sum() > 5:
-                raise ValueError("large")
+            check(x)
             return x
         except ValueError:
             return x / 2
     """,
     "script: f cannot be captured: raise ValueError: it is raised under a tensor's "
-    "condition inside of try; return a value that says so (model.py:3)",
+    "condition inside of try; return a value that says so (model.py:2)",
     """
     def f(x):
         if x.sum() > 5:
@@ -102,15 +105,18 @@ cause(
 cause(
     "an assertion inside of try",
     """
+    def check(x):
+        assert x.sum() > 5
+
     def f(x):
         try:
-            assert x.sum() > 5
+            check(x)
             return x
         except AssertionError:
             return x / 2
     """,
     "script: f cannot be captured: assert: a tensor decides it inside of try; return a "
-    "value that says so (model.py:3)",
+    "value that says so (model.py:2)",
     """
     def f(x):
         if x.sum() > 5:

@@ -46,46 +46,6 @@ cause(
     """,
 )
 cause(
-    "sizes that differ",
-    """
-    def f(x):
-        if x.sum() > 0:
-            y = x[None]
-        else:
-            y = x
-        return y * 2
-    """,
-    "script: f cannot be captured: variable y: it is a tensor f32[1,3] on one path and a "
-    "tensor f32[3] on another; give it one kind of value on all paths (model.py:2)",
-    """
-    def f(x):
-        if x.sum() > 0:
-            y = x[None]
-        else:
-            y = -x[None]
-        return y * 2
-    """,
-)
-cause(
-    "a tensor or a list",
-    """
-    def f(x):
-        y = x
-        if x.sum() > 0:
-            y = [x, x]
-        return y[0]
-    """,
-    "script: f cannot be captured: variable y: it is a list of 2 on one path and a "
-    "Tensor on another; give it one kind of value on all paths (model.py:3)",
-    """
-    def f(x):
-        y = [x, x]
-        if x.sum() > 0:
-            y = [x, -x]
-        return y[0]
-    """,
-)
-cause(
     "digits of a number that the data decide",
     """
     def f(x):

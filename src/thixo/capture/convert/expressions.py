@@ -1,7 +1,7 @@
 """Expressions: each construct that may look at a tensor's value becomes a call of a hook."""
 
 import ast
-from collections.abc import Sequence
+import copy
 from typing import Any
 
 from thixo.capture.convert.names import (
@@ -27,6 +27,14 @@ OPERATORS = {
     ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
     ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "invert",
 }  # fmt: skip
+
+
+# Built-in functions that take all elements before they do anything.
+CONSUMERS = ("sum", "list", "tuple", "sorted", "max", "min", "set", "frozenset")
+
+
+def _filters(node: ast.expr) -> bool:
+    return isinstance(node, ast.GeneratorExp) and any(g.ifs for g in node.generators)
 
 
 class Expressions(ast.NodeTransformer):
@@ -59,10 +67,10 @@ class Expressions(ast.NodeTransformer):
 
     def later(self, node: ast.expr, asked: bool = False) -> ast.expr:
         """A function without parameters that gives an expression's value, or its truth, when it is called."""
+        sets = self.scopes.state_of_names(assigned([node]))
         own, made = self.inner(node, asked)
         if asked:
             made = hook("asked", made)
-        sets = self.scopes.state_of_names(assigned([node]))
         if not own and not sets:
             return ast.Lambda(no_parameters(), made)
         text = self.fresh("part")
@@ -70,9 +78,11 @@ class Expressions(ast.NodeTransformer):
         self.before.append(function(text, no_parameters(), [*head, *own, ast.Return(made)]))
         return name(text)
 
-    def state(self, nodes: Sequence[ast.AST]) -> list[ast.expr]:
-        """The functions that get and put the variables which nodes may set, and their names."""
-        names = self.scopes.state(nodes)
+    def state(self, names: list[str]) -> list[ast.expr]:
+        """The functions that get and put variables, and their names.
+
+        Which variables a statement may set is asked before it is rewritten: its parts are functions then.
+        """
         if not names:
             return [constant(None), constant(None), texts(())]
         get, put = self.fresh("get"), self.fresh("put")
@@ -95,13 +105,15 @@ class Expressions(ast.NodeTransformer):
 
     def visit_BoolOp(self, node: ast.BoolOp, asked: bool = False) -> Any:
         text = "and_" if isinstance(node.op, ast.And) else "or_"
+        names = self.scopes.state(node.values[1:])
         parts = [self.later(v, asked) for v in node.values]
-        return hook(text, ast.Tuple(parts, ast.Load()), *self.state(list(node.values[1:])))
+        return hook(text, ast.Tuple(parts, ast.Load()), *self.state(names))
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
+        names = self.scopes.state([node.body, node.orelse])
         test = self.condition(node.test)
         parts = [self.later(node.body), self.later(node.orelse)]
-        return hook("ifexp", test, *parts, *self.state([node.body, node.orelse]))
+        return hook("ifexp", test, *parts, *self.state(names))
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if isinstance(node.op, ast.Not):
@@ -116,9 +128,9 @@ class Expressions(ast.NodeTransformer):
         if len(operators) == 1:
             left, right = self.visit(node.left), self.visit(node.comparators[0])
             return hook("compare", constant(operators[0]), left, right)
+        names = self.scopes.state(node.comparators[1:])
         parts = [self.later(v) for v in (node.left, *node.comparators)]
-        state = self.state(list(node.comparators[1:]))
-        return hook("chain", texts(operators), ast.Tuple(parts, ast.Load()), *state)
+        return hook("chain", texts(operators), ast.Tuple(parts, ast.Load()), *self.state(names))
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> Any:
         if not isinstance(self.scopes.owner(node.target.id), Scope):
@@ -213,6 +225,8 @@ class Expressions(ast.NodeTransformer):
                     "it looks at names while the program runs",
                     "name what you need",
                 )
+            if called.id in CONSUMERS and len(node.args) and _filters(node.args[0]):
+                node.args[0] = self._consumed(called, node.args[0])
         args = self._elements(node.args)
         keywords = [
             ast.keyword(
@@ -221,6 +235,12 @@ class Expressions(ast.NodeTransformer):
             for k in node.keywords
         ]
         return hook("call", self.visit(called), *args, keywords=keywords)
+
+    def _consumed(self, called: ast.Name, node: Any) -> ast.expr:
+        """A generator that a built-in function goes through at once: a list, in which elements may be missing."""
+        listed = ast.ListComp(copy.deepcopy(node.elt), copy.deepcopy(node.generators))
+        parts = [self.later(ast.copy_location(listed, node)), self.later(node)]
+        return hook("consumed", self.visit(copy.deepcopy(called)), *parts)
 
     def _super(self) -> ast.expr:
         # Blocks become functions, so super has to be told whose it is.

@@ -1,6 +1,7 @@
 """Statements: branches and loops become functions that a hook calls, once, often, or on symbols."""
 
 import ast
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -69,10 +70,9 @@ class Statements(Assignments):
         kinds = (ast.Yield, ast.YieldFrom, ast.Return, ast.Break, ast.Continue)
         return self.scopes.stack[-1].generates and has([node], *kinds)
 
-    def part(self, what: str, nodes: Sequence[ast.AST], body: list[ast.stmt], *args: str) -> str:
+    def part(self, what: str, names: list[str], body: list[ast.stmt], *args: str) -> str:
         """Define a block as a function that shares the variables it sets."""
         text = self.fresh(what)
-        names = self.scopes.state(nodes)
         head: list[ast.stmt] = [ast.Nonlocal(names)] if names else []
         self.before.append(function(text, parameters(*args), head + body))
         return text
@@ -86,7 +86,7 @@ class Statements(Assignments):
         if self._stays(node):
             test = hook("truth", self.visit(node.test))
             return ast.If(test, self.block(node.body), self._else(node.orelse))
-        state = [*node.body, *node.orelse]
+        state = self.scopes.state([*node.body, *node.orelse])
         test = self.condition(node.test)
         then = self.part("then", state, self.block(node.body))
         other = self.part("else", state, self.block(node.orelse))
@@ -99,13 +99,15 @@ class Statements(Assignments):
                 raise Refused("while in a generator", "its test has functions", "name them before")
             return ast.While(hook("truth", test), self.block(node.body), self._else(node.orelse))
         test = none_of(getattr(node, "stops", ()), node.test)
+        tested, inside = self.scopes.state([node.test]), self.scopes.state(node.body)
         before, asked = self.inner(test, asked=True)
-        ask = self.part("test", [node.test], [*before, ast.Return(asked)])
-        body = self.part("body", node.body, self.block(node.body))
-        state = self.state([node.test, *node.body])
+        ask = self.part("test", tested, [*before, ast.Return(asked)])
+        body = self.part("body", inside, self.block(node.body))
+        state = self.state(sorted({*tested, *inside}))
         return ast.Expr(hook("while_", name(ask), name(body), *state))
 
     def visit_For(self, node: ast.For) -> Any:
+        names = self.scopes.state([node.target, *node.body])
         items = self.visit(node.iter)
         first = _locate_all(self.put(node.target, name("_item")), node)
         if self._stays(node):
@@ -113,11 +115,10 @@ class Statements(Assignments):
             loop.body = [*first, *self.block(node.body)]
             loop.orelse = self.block(node.orelse) if node.orelse else []
             return loop
-        nodes = [node.target, *node.body]
-        body = self.part("body", nodes, [*first, *self.block(node.body)], "_item")
+        body = self.part("body", names, [*first, *self.block(node.body)], "_item")
         stops = getattr(node, "stops", ())
         go = self.later(none_of(stops, None)) if stops else constant(None)
-        return ast.Expr(hook("for_", items, name(body), go, *self.state(nodes)))
+        return ast.Expr(hook("for_", items, name(body), go, *self.state(names)))
 
     # ---- other statements with blocks
 
@@ -134,8 +135,12 @@ class Statements(Assignments):
 
     def visit_Try(self, node: ast.Try) -> Any:
         node.body = self.block(node.body)
+        if hasattr(node, "keeps"):
+            (handler,) = node.handlers
+            handler.body = self.block(handler.body)
+            return node
         if node.handlers:
-            node.body = [ast.With([ast.withitem(hook("trying"))], node.body)]
+            node.body = [ast.With([ast.withitem(self._trying(node.handlers))], node.body)]
         for handler in node.handlers:
             handler.type = None if handler.type is None else self.visit(handler.type)
             handler.body = self.block(handler.body)
@@ -150,6 +155,17 @@ class Statements(Assignments):
         node.orelse = self.block(node.orelse) if node.orelse else []
         node.finalbody = self.block(node.finalbody) if node.finalbody else []
         return node
+
+    def _trying(self, handlers: list[ast.ExceptHandler]) -> ast.expr:
+        """What knows the classes that are caught, where these are plain names."""
+        kinds: list[ast.expr] = []
+        for handler in handlers:
+            inside = [] if handler.type is None else list(ast.walk(handler.type))
+            plain = (ast.Name, ast.Attribute, ast.Tuple, ast.expr_context)
+            if not inside or not all(isinstance(n, plain) for n in inside):
+                return hook("trying")
+            kinds.append(self.visit(copy.deepcopy(handler.type)))
+        return hook("trying", *kinds)
 
     def visit_TryStar(self, node: ast.TryStar) -> Any:
         raise Refused("except*", "a graph has no groups of exceptions", "use except")
