@@ -164,6 +164,7 @@ class Statements(Assignments):
             plain = (ast.Name, ast.Attribute, ast.Tuple, ast.expr_context)
             if not inside or not all(isinstance(n, plain) for n in inside):
                 return hook("trying")
+            assert handler.type is not None
             kinds.append(self.visit(copy.deepcopy(handler.type)))
         return hook("trying", *kinds)
 
