@@ -22,28 +22,6 @@ cause(
     call=FULL,
 )
 cause(
-    "compile: two kinds of values",
-    """
-    def f(x):
-        found = None
-        for v in x:
-            if v > 2:
-                found = [v]
-        return found[0]
-    """,
-    "compile: f cannot be captured: variable found: it is a list of 1 on one path and "
-    "None on another; give it one kind of value on all paths (model.py:4)",
-    """
-    def f(x):
-        found = x[0]
-        for v in x:
-            if v > 2:
-                found = v
-        return found
-    """,
-    call=FULL,
-)
-cause(
     "compile: a function without source",
     """
     exec("def f(x): return x * 2 if x.sum() > 0 else x")
