@@ -471,3 +471,58 @@ def test_requires_grad_is_set_for_good():
     assert not w.requires_grad
     assert w.grad is None
     np.testing.assert_allclose(v.grad.numpy(), [1.0, 1.0])
+
+
+class ByData(optim.Optimizer):
+    """A user's own step, as many write it."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    p.data.add_(p.grad, alpha=-group["lr"])
+
+
+class ByRule(optim.Optimizer):
+    """A user's own rule for one parameter."""
+
+    def __init__(self, params, lr):
+        super().__init__(params, {"lr": lr})
+
+    def _update(self, group, param, grad, state):
+        param.sub_(grad * group["lr"])
+
+
+@pytest.mark.parametrize("kind", [ByData, ByRule])
+def test_optimizers_of_users(kind):
+    eager, captured = net(), net()
+    one, other = kind(eager.parameters(), 0.1), kind(captured.parameters(), 0.1)
+    step = tx.jit.script(train)
+    for x, y in batches(3):
+        assert step(captured, other, x, y) == pytest.approx(train(eager, one, x, y), rel=1e-5)
+    same(captured.parameters(), eager.parameters())
+    assert len(step.graphs) == 1
+
+
+def test_data_is_the_memory_of_its_tensor():
+    def overwrite(w, x):
+        w.data.mul_(x)
+        w.data[0] = 7.0
+        return (w * w).sum()
+
+    found = []
+    for through in (lambda f: f, tx.jit.script):
+        w = tx.tensor([1.0, 2.0], requires_grad=True)
+        through(overwrite)(w, tx.tensor([3.0, 4.0])).backward()
+        found.append([w, w.grad])
+    same(found[1], found[0])
+
+    def of_a_result(w):
+        y = w * 2
+        y.data.mul_(3)
+        return y
+
+    assert "a write through detach" in refusal(of_a_result, tx.ones(2, requires_grad=True))

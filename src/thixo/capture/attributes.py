@@ -12,6 +12,7 @@ from thixo.capture.journal import Attribute
 from thixo.capture.paths import Path, look, path_of, read
 from thixo.capture.refusal import Refused
 from thixo.capture.values import UNSET, Choice, Mixed, Symbolic
+from thixo.ops import public as tx
 
 _QUIET = ("thixo", "math", "builtins", "operator", "itertools", "functools", "collections", "copy")
 
@@ -245,7 +246,7 @@ def _tensor_attribute(x: Any, name: str) -> Any:
     if name == "grad":
         return gradients.gradient_of(x)
     if name == "data":
-        return x.detach()
+        return tx.detach(x)
     if name in ("grad_fn", "_version") or (name == "is_leaf" and current().some_graded):
         raise Refused(
             f".{name}", "a graph has no tape", "use tx.autograd.grad outside of what is captured"

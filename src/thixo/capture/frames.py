@@ -169,6 +169,13 @@ class CaptureAliases(Aliases):
         super().assign(target, result)
         if root.requires_grad and root.is_leaf:
             self.trace.renewed[root._value] = root
+            self.trace._ungraded.add(root._value)
+
+    def _put_back(self, view: Any, new: Any) -> Any:
+        parent = view.parent
+        if view.op.full_name == "detach" and (parent.is_leaf or not parent.requires_grad):
+            return new  # it is the same memory, and there is no history that would not know
+        return super()._put_back(view, new)
 
 
 def written(capture: Capture, root: Any) -> None:
