@@ -446,3 +446,16 @@ def test_shapes_and_slices_are_returned_as_numbers():
         x = tx.ones(size, 2)
         assert str(scripted(x)) == str(f(x))
     assert len(scripted.graphs) == 1
+
+
+def test_shifts_of_numbers_that_the_data_decide():
+    def f(x, k):
+        n, k = int(x), int(k)
+        return n >> k, n << k, n >> 1, 1 << k, -n >> 2
+
+    both(
+        f, *((tx.tensor(n), tx.tensor(k)) for n, k in ((5, 1), (0, 0), (1000, 7), (7, 40), (3, 70)))
+    )
+    scripted = tx.jit.script(f)
+    with pytest.raises(ValueError, match="negative shift count"):
+        scripted(tx.tensor(3), tx.tensor(-1))

@@ -163,9 +163,32 @@ def _power(a: Any, b: Any, kind: str) -> Number:
     return Number("float", tx.pow(base, b if whole else as_tensor(b, "float")))
 
 
+def _shift(op: str) -> Any:
+    def rule(a: Any, b: Any, kind: str) -> Number:
+        if kind == "float":
+            raise Refused(
+                f"operator {op}", "Python has no such operator for floats", "use whole numbers"
+            )
+        left, right = as_tensor(a, "int"), as_tensor(b, "int")
+        check(right >= 0, "ValueError", "negative shift count")
+        few = tx.clamp(right, 0, 63)  # farther to the right nothing is left but the sign
+        if op == "rshift":
+            return Number("int", tx.bitwise_right_shift(left, few))
+        rough = tx.to(left, float64) * tx.pow(2.0, tx.to(right, float64))
+        check(
+            tx.abs(rough) < SAFE,
+            "OverflowError",
+            "a whole number of captured code needs more than 64 bits",
+        )
+        return Number("int", tx.bitwise_left_shift(left, few))
+
+    return rule
+
+
 _RULES: dict[str, Any] = {
     "add": _plain("add"), "sub": _plain("sub"), "mul": _plain("mul"), "truediv": _divide,
     "floordiv": _floor("floordiv"), "mod": _floor("mod"), "pow": _power,
+    "lshift": _shift("lshift"), "rshift": _shift("rshift"),
 }  # fmt: skip
 
 
