@@ -80,7 +80,8 @@ void bring_near(const Job& job, int64_t left, int64_t right) {
 // sooner from a far cache. Unless a thread would have more columns than with narrow tiles.
 const TileKernels& direct_tiles(const Job& job, const GemmKernels& g) {
   const TileKernels& t = tiles_in_place(job, g);
-  if (&t == &g.wide || g.wide.rows == 0 || !strides_are_cheap(t) || ceil_div(job.m, g.wide.rows) != ceil_div(job.m, t.rows)) return t;
+  if (&t == &g.wide || g.wide.rows == 0 || !strides_are_cheap(t) || job.n <= t.columns) return t;
+  if (ceil_div(job.m, g.wide.rows) != ceil_div(job.m, t.rows)) return t;
   const int64_t threads = job.parallel ? get_num_threads() : 1, vectors = ceil_div(job.n, t.lanes);
   auto widest = [&](const TileKernels& tiles) {
     const int64_t across = tiles.columns / tiles.lanes;
