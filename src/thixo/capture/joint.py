@@ -169,7 +169,7 @@ class GraphFunction:
         """Whether gradients flow from a result, or from what is written for the tape to see."""
         wanted = [i for i, needed in enumerate(needs) if needed]
         moved = _depending(self._pure(()), wanted)
-        if any(v in moved for v in self._results.computed):
+        if any(v in moved for v in self.graph.outputs):
             return True
         if any(not look.computed for look in self._results.looks):
             return True  # a view of an input has its history
