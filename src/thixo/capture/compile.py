@@ -11,21 +11,23 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable
-from types import MethodType
 from typing import Any, TypeVar, overload
 
-from thixo import config
+from thixo import _core, config
 from thixo.capture import lazy as modes
 from thixo.capture.compile_backends import checked_backend
 from thixo.capture.compile_cache import Failed, Graphs, Options, without_first
+from thixo.capture.compile_quick import quick_spec
 from thixo.errors import ArgumentError
 from thixo.graph.ir import Graph
 from thixo.graph.trace import current_trace
 
+TRIES = 64  # kinds of calls that the core may be told to serve alone
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class CompiledFunction:
+class CompiledFunction(_core.Guarded):
     """What `tx.compile` makes of a function. Call it as the function it was made from.
 
     `graphs` are those that were captured; `tx.explain` tells more.
@@ -41,14 +43,16 @@ class CompiledFunction:
         self.stands_for = function  # what captured code calls in its place
         self._graphs = Graphs(function, self.__name__, options)
         self._lazily = modes.lazy()(_as_function(function))
+        self._tries = 0
+        self._slow = self._by_python
 
     @property
     def graphs(self) -> list[Graph]:
         """The graphs that were captured, as they came."""
         return [entry.captured.graph for entry in self._graphs.entries]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the graph for this call; the first call of a kind captures it."""
+    def _by_python(self, *args: Any, **kwargs: Any) -> Any:
+        """A call where something has changed, or that was never met: the first call of a kind captures it."""
         if config.eager or modes.get_mode() == "eager" or current_trace() is not None:
             return self.stands_for(*args, **kwargs)
         graphs = self._graphs
@@ -57,22 +61,30 @@ class CompiledFunction:
             graphs.lazy_calls += 1
             return self._lazily(*args, **kwargs)
         try:
-            return entry(args, kwargs)
+            result = entry(args, kwargs)
         except Failed as failure:
             failed = failure
+        else:
+            if entry.calls > 1 and not kwargs and self._tries < TRIES:
+                self._tries += 1
+                spec = quick_spec(entry, args)
+                if spec is not None:
+                    self._add_quick(spec)
+            return result
         # Nothing has been changed yet, so Python does it all, up to the error if there is one.
-        graphs.failed(entry, failed)
+        if graphs.failed(entry, failed):
+            self._forget()
         with without_first(failed.printed):
             return self.stands_for(*args, **kwargs)
-
-    def __get__(self, owner: Any, kind: Any = None) -> Any:
-        return self if owner is None else MethodType(self, owner)
 
     def __repr__(self) -> str:
         return f"<compiled function {self.__name__}: {len(self.graphs)} graphs>"
 
     def __reduce__(self) -> Any:
         return _rebuilt, (self.stands_for, self._graphs.options, self.__name__)
+
+
+_core.quicken(CompiledFunction)
 
 
 def _rebuilt(function: Any, options: Options, name: str) -> CompiledFunction:

@@ -104,7 +104,7 @@ def explain(f: Any, *args: Any, **kwargs: Any) -> Explanation:
     for key, kind in list(graphs.kinds.items()):
         for entry in kind.entries:
             report = GraphReport(
-                entry.captured.graph, _guards(graphs.function, key, entry.captured), entry.calls, entry.failures
+                entry.captured.graph, _guards(graphs.function, key, entry.captured), entry.calls + compiled._calls(entry), entry.failures
             )  # fmt: skip
             found.append(report)
     return Explanation(

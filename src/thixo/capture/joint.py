@@ -127,6 +127,15 @@ class GraphFunction:
             program = self._plain = Program(self._pure(self._changed), self._run_by)
         return self._results, program(given)
 
+    def program_for(self, tensors: Sequence[Any]) -> Any:
+        """The native program that ran without gradients for tensors like these, if its results are the outputs; else None."""
+        executor = self._plain._executor if self._plain is not None else None
+        if self._tensors or self._changed or not self._results.is_plain:
+            return None
+        if executor is None or getattr(executor, "_room", True):
+            return None
+        return next((p for p in executor.programs if p.fits(tensors)), None)
+
     def _pure(self, written: Sequence[int], more: Sequence[Value] = ()) -> Graph:
         """The graph with captured tensors as inputs; it writes the inputs at some places and gives more values."""
         old, made = self.graph, Graph(self.graph.name)

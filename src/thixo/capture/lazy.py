@@ -44,6 +44,7 @@ def set_mode(mode: str) -> None:
     if config.eager:
         return
     _mode = mode
+    _core.guards_switch(mode != "eager")
     if mode == "lazy":
         install()
     _core.lazy_set_everywhere(mode == "lazy")

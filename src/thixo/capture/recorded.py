@@ -88,6 +88,7 @@ class Recorded:
         self._new = (-1,) * len(self._flags)
         self._draws = draws(halves.graph, {})
         self._reached = [tuple(flags.get(i, False) for i in halves.wanted) for flags in reached]
+        self._plan: Any = None
 
     def __call__(self, given: tuple[Any, ...]) -> list[Any]:
         """What the graph computes, with its history."""
@@ -112,6 +113,35 @@ class Recorded:
         if self._is_fixed:
             context.types = [(t.shape, t.dtype) for t in made]
         return made
+
+    # ---- without Python
+
+    def native_plan(self) -> Any:
+        """How the core records a call by itself; None where it cannot."""
+        if self.copied or self._is_fixed or self._sized or self._reached:
+            return None
+        if self._plan is None:
+            self._plan = _core.GraphPlan(self, self._wanted, self._kept, self._which, self._flags)
+        return self._plan
+
+    def back_natively(
+        self, plan: Any, kept: tuple[Any, ...], gradients: tuple[Any, ...]
+    ) -> tuple[Any, ...]:
+        """The gradients of such a call; the core is told what it can run the next time."""
+        given = tuple([i for i, g in enumerate(gradients) if g is not None])
+        way, function = self._way(given)
+        values = [kept[i] for i in way.kept] + [gradients[i] for i in given]
+        found = function(values)
+        whole = len(found) == len(self._wanted)
+        places = range(len(found)) if whole else way.wanted
+        find = getattr(function, "program_for", None)
+        program = find(values) if find is not None else None
+        if program is not None and not _core.is_grad_enabled():
+            plan.add_way([g is not None for g in gradients], way.kept, places, program)
+        if whole:
+            return tuple(found)
+        placed = dict(zip(places, found, strict=True))
+        return tuple([placed.get(i) for i in range(len(self._wanted))])
 
     # ---- the way back
 

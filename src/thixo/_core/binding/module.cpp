@@ -29,6 +29,7 @@ int add_random(PyObject* module);
 int add_special(PyObject* module);
 int add_profiler(PyObject* module);
 int add_programs(PyObject* module);
+int add_guards(PyObject* module);
 int add_graph_walks(PyObject* module);
 
 namespace {
@@ -401,7 +402,7 @@ PyObject* make_module() {
   if (!tensor_type || PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)) < 0) return nullptr;
   operator_type = add_type(&operator_spec, "Operator");
   node_type = add_type(&node_spec, "Node");
-  if (!tensor_type || !operator_type || !node_type || add_random(module) < 0 || add_special(module) < 0 || add_profiler(module) < 0 || add_programs(module) < 0 || add_lazy(module) < 0 || add_graph_walks(module) < 0) {
+  if (!tensor_type || !operator_type || !node_type || add_random(module) < 0 || add_special(module) < 0 || add_profiler(module) < 0 || add_programs(module) < 0 || add_guards(module) < 0 || add_lazy(module) < 0 || add_graph_walks(module) < 0) {
     Py_DECREF(module);
     return nullptr;
   }

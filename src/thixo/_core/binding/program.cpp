@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "guards.h"
+
 #include "../core/allocator.h"
 #include "../core/ready.h"
 #include "../core/scratch.h"
@@ -234,6 +236,15 @@ PyObject* try_run(PyObject* object, PyObject* inputs) {
     return program_call(object, args, count, nullptr);
   });
 }
+
+}  // namespace
+
+bool program_usable(PyObject* program, PyObject* const* args, size_t count) {
+  return usable(reinterpret_cast<ProgramObject*>(program), args, count);
+}
+PyObject* program_run(PyObject* program, PyObject* const* args, size_t count) { return program_call(program, args, count, nullptr); }
+
+namespace {
 
 void* unlock() { return PyGILState_Check() ? PyEval_SaveThread() : nullptr; }
 void lock(void* state) {
