@@ -288,3 +288,11 @@ def test_a_loop_that_no_node_holds_becomes_branches_where_python_bounds_it():
         return found, turn
 
     assert len(both(f, *VECTORS).graphs) == 1
+
+
+def test_the_largest_of_a_list_whose_length_the_data_decide():
+    def f(x):
+        found = [v * 2 for v in x if v > 0]
+        return max(found) + min(found)
+
+    assert len(both(f, *VECTORS).graphs) == 1

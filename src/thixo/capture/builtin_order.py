@@ -6,9 +6,11 @@ from typing import Any
 from thixo import _core
 from thixo.capture import control, operators
 from thixo.capture.builtin_sequences import iterate
+from thixo.capture.effects import check
 from thixo.capture.frames import current
+from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Number, Symbolic
+from thixo.capture.values import Maybe, Number, Symbolic, is_ragged
 
 
 def extreme(op: str) -> Any:
@@ -17,6 +19,8 @@ def extreme(op: str) -> Any:
     def extreme(*args: Any, key: Any = None, **kwargs: Any) -> Any:
         from thixo.capture.callees import call
 
+        if len(args) == 1 and key is None and not kwargs and is_ragged(args[0]):
+            return _of_ragged(op, args[0], plain.__name__)
         items = list(iterate(args[0])) if len(args) == 1 else list(args)
         keys = items if key is None else [call(key, x) for x in items]
         if not any(
@@ -42,6 +46,32 @@ def extreme(op: str) -> Any:
         return best
 
     return extreme
+
+
+def _of_ragged(op: str, items: list[Any], name: str) -> Any:
+    """The largest or smallest element of a list of which the data decide what is in it."""
+    look(current(), items, ragged=True)
+    best: Any = None
+    there: Any = False  # whether there is one yet
+    for e in items:
+        value, flag = (e.value, e.flag) if isinstance(e, Maybe) else (e, True)
+        if there is False:
+            best, there = value, flag
+            continue
+
+        def better(value: Any = value, best: Any = best) -> Any:
+            return less(best, value) if op == "gt" else less(value, best)
+
+        first = there if there is True else operators.truth(there)
+        taken = control.and_(
+            [lambda f=flag: f, lambda t=first, b=better: control.or_([lambda: control.not_(t), b], None, None, ())],
+            None, None, (),
+        )  # fmt: skip
+        best = control.ifexp(taken, lambda v=value: v, lambda b=best: b, None, None, ())
+        there = control.or_([lambda t=there: t, lambda f=flag: f], None, None, ())
+    if isinstance(there, Number):
+        check(there.tensor, "ValueError", f"{name}() arg is an empty sequence")
+    return control.usable(best, f"the result of {name}")
 
 
 def less(a: Any, b: Any) -> Any:

@@ -151,13 +151,22 @@ def capture_call(
     kwargs: dict[str, Any],
     fixed: bool = False,
     most: int | None = None,
+    runs_again: bool = False,
 ) -> Captured:
     """Capture what `f` does with these arguments; sizes are symbolic unless `fixed`. Raises Refused.
 
-    `most` is how many branches may be traced.
+    `most` is how many branches may be traced. With `runs_again` the caller runs the function itself where the graph raises,
+    so that messages need not be part of the graph.
     """
     with _lock:
-        return _capture(f, tuple(args), dict(kwargs), fixed, Capture(most=most))
+        capture = Capture(most=most)
+        capture.runs_again = runs_again
+        made = _capture(f, tuple(args), dict(kwargs), fixed, capture)
+        if capture.guessed and not made.may_run_again:
+            raise Refused(
+                "assert", "its message has values that no graph shows", "show numbers: x.item()"
+            )
+        return made
 
 
 def _capture(

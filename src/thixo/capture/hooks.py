@@ -18,6 +18,12 @@ from thixo.capture.values import UNSET, Choice, Number, Poison, Symbolic, decide
 from thixo.errors import ThixoError
 
 
+def _template(made: Any) -> tuple[str, list[Any]]:
+    """The text of an exception as that of a node, and its values."""
+    parts = made.parts if isinstance(made, effects.Text) else effects.pieces(made, "s")
+    return effects.template(parts)
+
+
 class Hooks:
     """The hooks of one function."""
 
@@ -210,8 +216,12 @@ class Hooks:
         values: list[Any] = []
         if message is not None:
             made = message()
-            parts = made.parts if isinstance(made, effects.Text) else effects.pieces(made, "s")
-            text, values = effects.template(parts)
+            try:
+                text, values = _template(made)
+            except Refused:
+                if not current().runs_again:
+                    raise
+                current().guessed = True  # the function itself will say it
         trace = control.current_trace()
         assert trace is not None
         effects.node(effects.CHECK, trace.value_of(pred), values, error="AssertionError", text=text)

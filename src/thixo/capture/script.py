@@ -165,11 +165,11 @@ class ScriptedFunction:
     def _captured(self, args: Any, kwargs: Any) -> Captured:
         """With symbolic sizes where that works; else for these sizes, since some programs depend on them."""
         try:
-            return capture_call(self._function, args, kwargs)
+            return capture_call(self._function, args, kwargs, runs_again=True)
         except Refused:
             pass
         try:
-            return capture_call(self._function, args, kwargs, fixed=True)
+            return capture_call(self._function, args, kwargs, fixed=True, runs_again=True)
         except Refused as refusal:
             error = refusal.error(self.__name__)
             error.refused = refusal
