@@ -89,11 +89,18 @@ def test_parameters_and_states_are_updated_where_they_lie():
     assert [optimizer.state[p]["step"].item() for p in params] == [3.0] * 4
 
 
-def test_a_schedule_changes_rates_without_a_new_graph():
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda o: optim.lr_scheduler.CosineAnnealingLR(o, 5),
+        lambda o: optim.lr_scheduler.OneCycleLR(o, 0.1, total_steps=9),  # moves betas too
+    ],
+)
+def test_a_schedule_changes_rates_without_a_new_graph(kind):
     def run(through):
         model = net()
         optimizer = optim.Adam(model.parameters(), lr=0.1)
-        schedule = optim.lr_scheduler.CosineAnnealingLR(optimizer, 5)
+        schedule = kind(optimizer)
 
         def step(x, y):
             loss = train(model, optimizer, x, y)

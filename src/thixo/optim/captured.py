@@ -174,14 +174,26 @@ def _options(
 ) -> dict[str, Any]:
     """The options of a group: the rate is an input, all else is assumed."""
     place = path.step("attr", "param_groups").step("item", number)
+    cycled = _cycled(group)
     for key, value in group.items():
-        if key not in _NO_OPTIONS:
+        if key not in _NO_OPTIONS and not (cycled and key == "betas"):
             read(capture, place.step("item", key), value)
             look(capture, value)
     found = dict(group)
     if "lr" in group:
         found["lr"] = _number(capture, trace, place.step("item", "lr"), group["lr"])
+    if cycled:
+        beta, *rest = group["betas"]
+        at = place.step("item", "betas")
+        for i, value in enumerate(rest, 1):
+            read(capture, at.step("item", i), value)
+        found["betas"] = (_number(capture, trace, at.step("item", 0), beta), *rest)
     return found
+
+
+def _cycled(group: dict[str, Any]) -> bool:
+    """Whether a schedule moves the first of the decay rates, as cycles do."""
+    return "betas" in group and ("max_momentum" in group or "base_momentum" in group)
 
 
 def _number(capture: Capture, trace: Trace, path: Path, value: Any) -> Any:
