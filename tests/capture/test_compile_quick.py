@@ -274,6 +274,24 @@ def test_state_is_written_and_attributes_change():
     assert native_calls(Counter.add)
 
 
+def test_calls_that_change_what_they_depend_on_are_left_to_python():
+    counts = {"calls": 0}
+
+    def f(x, table):
+        table.setdefault(len(table), x * 2)
+        counts["calls"] += 1
+        return x * counts["calls"]
+
+    compiled = tx.compile(f)
+    table: dict = {}
+    for i in range(1, 6):
+        same(compiled(tx.ones(2), table), tx.full((2,), float(i)))
+        assert len(table) == i
+    counter = tx.compile(lambda x: f(x, {}))
+    for i in range(6, 10):
+        same(counter(tx.ones(2)), tx.full((2,), float(i)))
+
+
 def test_a_compiled_function_goes_with_its_last_reference():
     def make():
         net = tx.nn.Linear(2, 2)

@@ -214,10 +214,11 @@ def quick_spec(entry: Any, args: tuple[Any, ...]) -> dict[str, Any] | None:
         or entry.says
     ):
         return None
-    if len(args) > _MOST or not captured.fits(args, {}):
-        return None  # the call itself has changed what it depends on
+    if len(args) > _MOST or any(isinstance(a, list | tuple | dict | set) for a in args):
+        return None  # containers may hold other tensors at each call
     try:
-        return _spec(entry, args)
+        # The call itself may have changed what it depends on.
+        return _spec(entry, args) if captured.fits(args, {}) else None
     except (Unsupported, AttributeError, LookupError, TypeError, ValueError, RuntimeError):
         return None
 
@@ -232,8 +233,6 @@ def _spec(entry: Any, args: tuple[Any, ...]) -> dict[str, Any] | None:
             arguments.append(("tensor", None, arg.requires_grad, first))
         elif type(arg) in _EQUAL:
             arguments.append(("equal", arg, False, i))
-        elif isinstance(arg, list | tuple | dict | set):
-            return None  # they may hold other tensors at each call
         else:
             arguments.append(("same", arg, False, i))
     watch = Places([args, {}])
