@@ -56,9 +56,11 @@ def alike(found, expected):
             np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12)
 
 
-def everywhere(f, *sets, second=True):
+def everywhere(f, *sets, second=True, compiled=False):
     """Compare a trace, a scripted function and lazy code with eager code on several sets of arguments."""
     ways = [tx.jit.trace(f, sets[0]), tx.jit.script(f), lazily(f)]
+    if compiled:
+        ways.append(tx.compile(f, fullgraph=True))
     for args in sets:
         expected = seen(f, args, second)
         for way in ways:
@@ -74,7 +76,7 @@ def test_only_one_branch_runs_and_both_are_in_the_graph():
         return tx.cond(x.sum() > 0, lambda x, w: (x * w).sin(), lambda x, w: x * x - w, (x, w))
 
     traced, *_ = everywhere(
-        f, (numbers(1, 2), numbers(3, 4)), (numbers(-1, -2, -3), numbers(1, 2, 3))
+        f, (numbers(1, 2), numbers(3, 4)), (numbers(-1, -2, -3), numbers(1, 2, 3)), compiled=True
     )
     assert [n.op.full_name for n in traced.graph.nodes].count("cond") == 1
 
@@ -252,7 +254,8 @@ def test_while_loops_carry_structures():
         )
         return state["y"], n
 
-    everywhere(f, (numbers(1, 2), numbers(1.5, 2)), (numbers(100, 2), numbers(1, 2)))
+    sets = [(numbers(1, 2), numbers(1.5, 2)), (numbers(100, 2), numbers(1, 2))]
+    everywhere(f, *sets, compiled=True)
 
 
 def test_a_loop_has_a_limit_and_takes_one_value_too():
@@ -292,7 +295,7 @@ def test_scan_carries_and_stacks():
     a = tx.randn(3, 2, dtype=f64)
     b = tx.randn(5, 2, dtype=f64)
     w = numbers(0.5, -1)
-    everywhere(f, (a.requires_grad_(), w), (b.requires_grad_(), w))
+    everywhere(f, (a.requires_grad_(), w), (b.requires_grad_(), w), compiled=True)
 
 
 def test_scan_in_reverse_along_another_axis_and_by_length():
