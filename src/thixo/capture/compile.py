@@ -18,6 +18,7 @@ from thixo.capture import lazy as modes
 from thixo.capture.compile_backends import checked_backend
 from thixo.capture.compile_cache import Failed, Graphs, Options, without_first
 from thixo.capture.compile_quick import quick_spec
+from thixo.capture.debug import noted_as
 from thixo.errors import ArgumentError
 from thixo.graph.ir import Graph
 from thixo.graph.trace import current_trace
@@ -74,7 +75,7 @@ class CompiledFunction(_core.Guarded):
         # Nothing has been changed yet, so Python does it all, up to the error if there is one.
         if graphs.failed(entry, failed):
             self._forget()
-        with without_first(failed.printed):
+        with without_first(failed.printed), noted_as(failed.__cause__):
             return self.stands_for(*args, **kwargs)
 
     def __repr__(self) -> str:

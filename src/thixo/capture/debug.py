@@ -4,6 +4,7 @@ A graph that is looked into runs operator by operator. Each operator is called f
 user's code that it was captured from, so the tape, errors and warnings name that line.
 """
 
+import contextlib
 import functools
 import types
 import warnings
@@ -215,6 +216,17 @@ def note(error: BaseException, text: str) -> None:
     if not getattr(error, "_noted", False):
         error.add_note(text)
         error._noted = True  # type: ignore[attr-defined]
+
+
+@contextlib.contextmanager
+def noted_as(failed: BaseException | None) -> Iterator[None]:
+    """What Python raises inside gets the notes of the error that a graph raised before."""
+    try:
+        yield
+    except Exception as error:
+        for text in getattr(failed, "__notes__", ()):
+            error.add_note(text)
+        raise
 
 
 def note_types(error: BaseException, graph: Graph, tensors: Sequence[Any]) -> None:

@@ -11,7 +11,7 @@ from thixo import _core, config
 from thixo.capture import captured as capturing
 from thixo.capture.captured import Captured, capture_call
 from thixo.capture.convert import convert_code
-from thixo.capture.debug import Values, looked_into, named
+from thixo.capture.debug import Values, looked_into, named, noted_as
 from thixo.capture.refusal import Refused
 from thixo.capture.verify import verified
 from thixo.dtype import DType, get_default_dtype
@@ -112,9 +112,11 @@ class ScriptedFunction:
             return captured(args, kwargs)
         except CaptureError:
             raise
-        except Exception:
+        except Exception as error:
             default_generator._set(*state)
-        return self._function(*args, **kwargs)
+            failed = error
+        with noted_as(failed):
+            return self._function(*args, **kwargs)
 
     def _as_python(self, args: Any, kwargs: Any, raised: Exception) -> Any:
         """The function itself, which raised while it was captured: what it does before that is done."""
