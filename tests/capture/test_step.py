@@ -533,3 +533,19 @@ def test_data_is_the_memory_of_its_tensor():
         return y
 
     assert "a write through detach" in refusal(of_a_result, tx.ones(2, requires_grad=True))
+
+
+def test_a_cycle_moves_the_momentum_without_a_new_graph():
+    found = []
+    for through in (lambda f: f, tx.jit.script):
+        model = net()
+        optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        schedule = optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=9)
+        step = through(lambda x, y, m=model, o=optimizer: train(m, o, x, y))
+        losses = []
+        for x, y in batches(6):
+            losses.append(step(x, y))
+            schedule.step()
+        found.append(losses)
+    np.testing.assert_allclose(found[1], found[0], 1e-5)
+    assert len(step.graphs) == 1

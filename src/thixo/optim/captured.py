@@ -27,6 +27,7 @@ from thixo.nn.utils.clip_grad import (
 )
 from thixo.optim.lbfgs import LBFGS
 from thixo.optim.optimizer import Optimizer
+from thixo.optim.sgd import SGD
 from thixo.tensor import Tensor, tensor
 
 _OUTSIDE = "do it outside of what is captured"
@@ -134,7 +135,7 @@ def _step_group(
 ) -> None:
     trace = current_trace()
     assert trace is not None
-    options = _options(capture, trace, path, number, group)
+    options = _options(capture, trace, optimizer, path, number, group)
     ready = []
     for place, param in enumerate(_params(capture, path, number, group)):
         grad = gradient_of(param)
@@ -170,19 +171,22 @@ def _assign(trace: Trace, target: Any, new: Any) -> None:
 
 
 def _options(
-    capture: Capture, trace: Trace, path: Path, number: int, group: dict[str, Any]
+    capture: Capture, trace: Trace, optimizer: Any, path: Path, number: int, group: dict[str, Any]
 ) -> dict[str, Any]:
     """The options of a group: the rate is an input, all else is assumed."""
     place = path.step("attr", "param_groups").step("item", number)
-    cycled = _cycled(group)
+    cycled = _cycled(optimizer, group)
     for key, value in group.items():
-        if key not in _NO_OPTIONS and not (cycled and key == "betas"):
+        if key not in _NO_OPTIONS and key != cycled:
             read(capture, place.step("item", key), value)
             look(capture, value)
     found = dict(group)
     if "lr" in group:
         found["lr"] = _number(capture, trace, place.step("item", "lr"), group["lr"])
-    if cycled:
+    if cycled == "momentum":
+        at = place.step("item", "momentum")
+        found["momentum"] = _number(capture, trace, at, group["momentum"])
+    elif cycled == "betas":
         beta, *rest = group["betas"]
         at = place.step("item", "betas")
         for i, value in enumerate(rest, 1):
@@ -191,9 +195,13 @@ def _options(
     return found
 
 
-def _cycled(group: dict[str, Any]) -> bool:
-    """Whether a schedule moves the first of the decay rates, as cycles do."""
-    return "betas" in group and ("max_momentum" in group or "base_momentum" in group)
+def _cycled(optimizer: Any, group: dict[str, Any]) -> str | None:
+    """Which option a schedule moves besides the rate, as cycles do: the momentum, or the first of the decay rates."""
+    if "max_momentum" not in group and "base_momentum" not in group:
+        return None
+    if isinstance(optimizer, SGD) and group["momentum"]:
+        return "momentum"
+    return "betas" if "betas" in group else None
 
 
 def _number(capture: Capture, trace: Trace, path: Path, value: Any) -> Any:

@@ -358,6 +358,11 @@ def number(x: Tensor) -> Any:
         return x.to(tx.float64)
 
 
+def is_on(option: Any) -> bool:
+    """Whether an option is other than zero; one that a graph knows only when it runs is."""
+    return True if isinstance(option, Tensor) and option._value is not None else bool(option)
+
+
 def counted(state: dict[str, Any]) -> Any:
     """Count a step, and give its number."""
     return number(state["step"].add_(1))

@@ -12,6 +12,7 @@ from thixo.optim.optimizer import (
     Step,
     check,
     counted,
+    is_on,
     new_count,
     no_gradient_of_steps,
     with_decay,
@@ -78,7 +79,7 @@ class SGD(Optimizer):
     ) -> None:
         grad = with_decay(group, param, grad)
         momentum = group["momentum"]
-        if momentum:
+        if is_on(momentum):
             buffer = state.get("momentum_buffer")
             if buffer is None:
                 buffer = state["momentum_buffer"] = grad.clone()
