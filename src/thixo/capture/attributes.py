@@ -9,6 +9,7 @@ from thixo.capture import control, effects, gradients, operators
 from thixo.capture.callees import call_function
 from thixo.capture.frames import current
 from thixo.capture.journal import Attribute
+from thixo.capture.open_numbers import read_number
 from thixo.capture.paths import Path, look, path_of, read
 from thixo.capture.refusal import Refused
 from thixo.capture.values import UNSET, Choice, Mixed, Symbolic
@@ -61,7 +62,7 @@ def attr(x: Any, name: Any) -> Any:
     ):
         quiet = isinstance(x, types.ModuleType) and x.__name__.split(".")[0] in _QUIET
         if not quiet:
-            read(capture, path.step("attr", name), value)
+            value = read_number(capture, path.step("attr", name), value)
     elif isinstance(x, type) and not isinstance(value, types.MethodType | types.FunctionType):
         if (x.__module__ or "").split(".")[0] not in _QUIET and not changed(capture, (id(x), name)):
             read(capture, Path(x, x.__name__).step("attr", name), value)

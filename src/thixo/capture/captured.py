@@ -18,12 +18,14 @@ from thixo.capture.frames import Capture, Outer, capturing
 from thixo.capture.held import Kind
 from thixo.capture.journal import CONTAINERS
 from thixo.capture.naming import captured_names, input_names
+from thixo.capture.open_numbers import open_arguments
 from thixo.capture.paths import Argument, Assumed, Path, assumption, path_of
 from thixo.capture.plans import Call, Change, Plan, changes
 from thixo.capture.refusal import Refused, refusal_of
 from thixo.capture.runner import Runner
 from thixo.capture.simplify import unify_sizes
 from thixo.capture.source import refused_at
+from thixo.capture.values import Symbolic
 from thixo.errors import TraceError
 from thixo.graph.constants import type_of
 from thixo.graph.control import subgraphs
@@ -152,14 +154,15 @@ def capture_call(
     fixed: bool = False,
     most: int | None = None,
     runs_again: bool = False,
+    open: frozenset[Any] = frozenset(),
 ) -> Captured:
     """Capture what `f` does with these arguments; sizes are symbolic unless `fixed`. Raises Refused.
 
     `most` is how many branches may be traced. With `runs_again` the caller runs the function itself where the graph raises,
-    so that messages need not be part of the graph.
+    so that messages need not be part of the graph. `open` are numbers from outside that are inputs (`open_numbers.py`).
     """
     with _lock:
-        capture = Capture(most=most)
+        capture = Capture(most=most, open=open)
         capture.runs_again = runs_again
         made = _capture(f, tuple(args), dict(kwargs), fixed, capture)
         if capture.guessed and not made.may_run_again:
@@ -188,7 +191,7 @@ def _capture(
                         if id(leaf) not in symbolic:
                             symbolic[id(leaf)] = trace.input(names[i], type, leaf.requires_grad)
                         given[i] = symbolic[id(leaf)]
-                own_args, own_kwargs = tree_unflatten(tree, given)
+                own_args, own_kwargs = open_arguments(capture, *tree_unflatten(tree, given))
                 _note_given(capture, args, own_args, Path(Argument(0), "args"))
                 _note_given(capture, kwargs, own_kwargs, Path(Argument(1), "kwargs"))
                 _register(capture, args, own_args, Path(Argument(0), "args"))
@@ -238,7 +241,7 @@ def _refuse_open_guards(graph: Graph) -> None:
 
 def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:
     """Note where the containers and objects of the arguments are."""
-    if isinstance(own, _core.Tensor):
+    if isinstance(own, _core.Tensor | Symbolic):
         return
     if isinstance(own, tuple | list | dict) and not isinstance(own, _core.Size):
         capture.sources[id(own)] = (own, path)

@@ -23,6 +23,7 @@ from thixo.capture.captured import Captured, capture_call
 from thixo.capture.compile_backends import BackendError, runner
 from thixo.capture.compile_reasons import why
 from thixo.capture.debug import named
+from thixo.capture.open_numbers import OpenNumber, OpenNumbers
 from thixo.capture.refusal import Refused
 from thixo.capture.script import kinds_of
 from thixo.dtype import get_default_dtype
@@ -215,6 +216,7 @@ class Graphs:
         self.recompiles: list[Recompile] = []
         self.given_up: str | None = None  # why nothing more is captured
         self.lazy_calls = 0
+        self.numbers = OpenNumbers()
         self._lock = threading.RLock()
 
     @property
@@ -224,7 +226,7 @@ class Graphs:
 
     def find(self, args: Any, kwargs: Any) -> Entry | None:
         """The graph for a call, captured if need be; None if the call is to run lazily."""
-        key = (kinds_of(args, kwargs), get_default_dtype(), _core.is_inference_mode())
+        key = self._key(args, kwargs)
         kind = self.kinds.get(key)
         if kind is not None:
             for entry in kind.entries:
@@ -237,6 +239,10 @@ class Graphs:
         with _forking, self._lock:
             return self._captured(key, args, kwargs)
 
+    def _key(self, args: Any, kwargs: Any) -> Any:
+        kinds = kinds_of(*self.numbers.kind(args, kwargs))
+        return (kinds, get_default_dtype(), _core.is_inference_mode())
+
     def _captured(self, key: Any, args: Any, kwargs: Any) -> Entry | None:
         kind = self.kinds.setdefault(key, Kind())
         for entry in kind.entries:
@@ -248,6 +254,12 @@ class Graphs:
         if len(entries) >= LIMIT:
             self.given_up = f"it has {LIMIT} graphs, and this call needs another one"
             return None
+        if self.options.dynamic is not False:
+            before = self.numbers.open
+            self.numbers.look(args, kwargs, [e.captured for e in kind.entries])
+            if self.numbers.open != before:
+                key = self._key(args, kwargs)
+                kind = self.kinds.setdefault(key, Kind())
         known = [k for k, one in self.kinds.items() if one.entries]
         reason = why(self.function, known, key, kind.entries, args, kwargs)
         try:
@@ -270,12 +282,23 @@ class Graphs:
         if entries:
             self.recompiles.append(Recompile(reason, user_line()))
         entry = Entry(made, self.options)
-        kind.entries = [*kind.entries, entry]
+        kind = self.kinds.setdefault(self._key(args, kwargs), Kind())
+        if any(isinstance(p, OpenNumber) for p in made.paths):  # it serves more calls than others
+            kind.entries = [entry, *kind.entries]
+        else:
+            kind.entries = [*kind.entries, entry]
         return entry
 
     def _capture(self, args: Any, kwargs: Any) -> Captured:
         """With symbolic sizes where that works; else for these sizes, since some programs depend on them."""
         made: Captured | None = None
+        if self.numbers.open:
+            try:
+                return self._checked(
+                    capture_call(self.function, args, kwargs, most=BRANCHES, open=self.numbers.open)
+                )
+            except (Refused, Exception):  # without them it may do, and raises again if it does
+                self.numbers.shut()
         if self.options.dynamic is not False:
             try:
                 made = capture_call(self.function, args, kwargs, most=BRANCHES)
@@ -284,6 +307,9 @@ class Graphs:
                     raise
         if made is None:
             made = capture_call(self.function, args, kwargs, fixed=True, most=BRANCHES)
+        return self._checked(made)
+
+    def _checked(self, made: Captured) -> Captured:
         if made.makes_leaves:
             raise Refused(
                 "requires_grad_()", "a graph makes no leaves of a tape", "call it outside of what is compiled"

@@ -7,6 +7,7 @@ from typing import Any
 
 from thixo.capture.compile import CompiledFunction, compile
 from thixo.capture.compile_cache import Break, Recompile
+from thixo.capture.paths import Scalar
 from thixo.errors import ArgumentError
 from thixo.graph.ir import Graph
 
@@ -140,7 +141,10 @@ def _guards(function: Any, key: Any, captured: Any) -> list[str]:
             f"{one.path} {_HOW[one.how]} {shown if len(shown) < 80 else shown[:77] + '...'}"
         )
     for path, value in zip(captured.paths, captured.graph.inputs[captured.given :], strict=True):
-        lines.append(f"{path} is a tensor {value.type}")
+        if not isinstance(path, Scalar):
+            lines.append(f"{path} is a tensor {value.type}")
+        elif not path.is_of_argument:
+            lines.append(f"{path} is a number")
     if not grad:
         lines.append("gradients are off")
     if inference:

@@ -225,6 +225,8 @@ def quick_spec(entry: Any, args: tuple[Any, ...]) -> dict[str, Any] | None:
 
 def _spec(entry: Any, args: tuple[Any, ...]) -> dict[str, Any] | None:
     captured, function = entry.captured, entry.run.function
+    if not all(one.holds([args, {}]) for one in captured.assumed):
+        return None  # the call itself has changed what it depends on
     arguments: list[Any] = []
     places: dict[int, int] = {}
     for i, arg in enumerate(args):

@@ -24,7 +24,10 @@ DEPTH = 60  # branches inside of branches: a recursion that no graph ends
 class Capture:
     """What one capture knows: who was there before, who was made inside, what was changed."""
 
-    def __init__(self, converts: bool = True, most: int | None = None) -> None:
+    def __init__(
+        self, converts: bool = True, most: int | None = None, open: frozenset[Any] = frozenset()
+    ) -> None:
+        self.open = open  # keys of paths to numbers that are inputs
         self.converts = converts  # whether users' functions are rewritten
         self.most = most  # branches that may be traced: a recursion can have very many
         self.branches = 0

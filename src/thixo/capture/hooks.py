@@ -12,7 +12,8 @@ from thixo.capture.builtin_sequences import iterate
 from thixo.capture.callees import call, function_path
 from thixo.capture.frames import current
 from thixo.capture.journal import Global, Variable
-from thixo.capture.paths import Path, look, read
+from thixo.capture.open_numbers import read_number
+from thixo.capture.paths import Path, look
 from thixo.capture.refusal import Refused, Several, refusal_of
 from thixo.capture.values import UNSET, Choice, Number, Poison, Symbolic, decides, is_ragged
 from thixo.errors import ThixoError
@@ -93,7 +94,7 @@ class Hooks:
         capture = current()
         if not changed(capture, (id(cell), None)) and not isinstance(value, Symbolic):
             path = function_path(capture, self.function).step("cell", self.places[name])
-            read(capture, path, value)
+            value = read_number(capture, path, value)
         return control.usable(value, name)
 
     def glob(self, name: str) -> Any:
@@ -107,7 +108,7 @@ class Hooks:
         capture = current()
         if not changed(capture, (id(self.globals), name)):
             label = self.globals.get("__name__", "globals")
-            read(capture, Path(self.globals, label).step("item", name), value)
+            value = read_number(capture, Path(self.globals, label).step("item", name), value)
         return control.usable(value, name)
 
     def set_glob(self, name: str, value: Any) -> None:

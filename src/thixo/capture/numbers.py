@@ -11,7 +11,7 @@ from thixo import _core
 from thixo.capture.effects import check
 from thixo.capture.refusal import Refused
 from thixo.capture.values import DTYPES, Number, kind_of
-from thixo.dtype import float32, float64, int64
+from thixo.dtype import float64, get_default_dtype, int64
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
 
@@ -62,7 +62,7 @@ def weak(x: Number, other: Any) -> Any:
     )
     if order[x.kind] <= level:
         return tx.to(x.tensor, dtype)
-    return tx.to(x.tensor, float32) if x.kind == "float" else x.tensor
+    return tx.to(x.tensor, get_default_dtype()) if x.kind == "float" else x.tensor
 
 
 def calculate(op: str, a: Any, b: Any) -> Any:
