@@ -276,6 +276,40 @@ def test_errors_are_those_of_the_function_with_all_that_came_before(capsys):
     assert capsys.readouterr().out == "sum tensor(2.)\nend\nsum tensor(-2.)\n"
 
 
+def test_a_step_that_fails_leaves_the_model_as_it_was():
+    tx.manual_seed(1)
+    model = tx.nn.Sequential(tx.nn.Linear(6, 8), tx.nn.ReLU(), tx.nn.Linear(8, 3))
+    optimizer = tx.optim.Adam(model.parameters(), 0.1)
+
+    @tx.compile
+    def step(x, y):
+        optimizer.zero_grad()
+        loss = tx.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        if loss > 100:
+            raise ValueError("diverged")
+        return loss.detach()
+
+    x, y = tx.randn(4, 6), tx.tensor([0, 1, 2, 0])
+    for _ in range(4):
+        step(x, y)
+    before = [p.detach().clone() for p in model.parameters()]
+    with pytest.raises(IndexError):
+        step(x, tx.tensor([0, 1, 3, 0]))
+    for p, old in zip(model.parameters(), before, strict=True):
+        same(p.detach(), old)
+    twin = copy.deepcopy(model)
+    with pytest.raises(ValueError, match="diverged"):  # after the update, which happened once
+        step(x * 1e4, tx.tensor([1, 2, 0, 1]))
+    loss = tx.nn.functional.cross_entropy(twin(x * 1e4), tx.tensor([1, 2, 0, 1]))
+    assert loss > 100
+    for p, old in zip(model.parameters(), before, strict=True):
+        assert not tx.equal(p, old)
+        assert (p - old).abs().max() < 0.5
+    assert len(step.graphs) == 1
+
+
 def test_random_numbers_are_those_of_eager():
     def f(x):
         return x + tx.rand(3) if x.sum() > 0 else tx.randn(3)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import thixo as tx
 from thixo.errors import ArgumentError
 from thixo.graph import Graph, parse
-from thixo.graph.ir import values_in
+from thixo.graph.effects import CHECK
+from thixo.graph.ir import Node, values_in
 from thixo.schedule import schedule
 from thixo.schedule.flow import ALIGNMENT
 from thixo.schedule.order import share
@@ -252,6 +253,21 @@ graph step(w: f32[4], v: f32[4], i: i64[2]) {
     assert [v.name for v in found.donated] == ["w"]
     names = [n.outputs[0].name for n in found.order]
     assert names.index("new") > max(names.index("part"), names.index("late"))
+
+
+def test_updates_wait_for_checks():
+    graph = graph_of("""
+graph step(w: f32[4], ok: bool[]) {
+  new: f32[4] = exp(w)
+  w <- new
+  return ok
+}""")
+    graph.nodes.append(Node(CHECK, (graph.inputs[1], [], "ValueError", ""), [], None))
+    assert not schedule(graph).donated
+    graph.nodes.reverse()
+    found = schedule(graph)
+    assert [v.name for v in found.donated] == ["w"]
+    assert [n.op.full_name for n in found.order] == ["check", "exp"]
 
 
 def test_missing_sizes_are_named():

@@ -29,11 +29,11 @@ from thixo.capture.script import kinds_of
 from thixo.dtype import get_default_dtype
 from thixo.errors import user_line
 from thixo.graph import effects
-from thixo.graph.constants import as_array
-from thixo.graph.control import draws, graphs_in, subgraphs
-from thixo.graph.ir import Graph, Node, values_in
+from thixo.graph.control import draws, subgraphs
+from thixo.graph.ir import Graph
 from thixo.progress import task
 from thixo.random import default_generator
+from thixo.schedule.donations import can_fail
 
 LIMIT = 32  # graphs of one function
 BRANCHES = 500  # that may be traced for one graph
@@ -97,11 +97,9 @@ class Entry:
         self._written = [
             i for i, v in enumerate(captured.graph.inputs) if v in captured.graph.mutations
         ]
-        self._at_risk = at_risk(captured.graph) if self._written else []
-        self.fails_late = bool(self._at_risk)
         every = [n for g in (captured.graph, *subgraphs(captured.graph)) for n in g.nodes]
         self.says = any(n.op in (effects.SAY, effects.SHOW) for n in every)
-        self.may_fail = any(map(_may_fail, captured.graph.nodes))
+        self.may_fail = any(map(can_fail, captured.graph.nodes))
         self._apart: Any = None  # where tensors were that share no memory
         self._lock: Any = threading.RLock()  # until it has run once
         _new.add(self)
@@ -133,46 +131,17 @@ class Entry:
             raise Failed("it writes into a tensor whose memory another one shares")
         state = default_generator._get() if self.draws else None
         before = effects.SAID.characters
-        kept = [as_array(tensors[i]).copy() for i in self._at_risk]
         try:
             outputs, sizes = self.run(tensors)
         except BackendError:
             raise
-        except Exception as error:
-            for i, data in zip(self._at_risk, kept, strict=True):
-                as_array(tensors[i])[...] = data  # it is as if nothing had been written
+        except Exception as error:  # nothing has been written: that comes after all that can fail
             if state is not None:
                 default_generator._set(*state)
             printed = effects.SAID.characters - before
             raise Failed(f"{type(error).__name__}: {error}", printed) from error
         self.calls += 1
         return captured.finished(args, kwargs, tensors, outputs, sizes)
-
-
-def at_risk(graph: Graph) -> list[int]:
-    """Inputs that may have been written when an error comes: not all that can fail is needed for their new values."""
-    behind: dict[Any, int] = {}  # value -> which of the nodes that can fail it needs, a bit each
-    count = 0
-    for node in graph.nodes:
-        needed = 0
-        for value in values_in(node.args):
-            needed |= behind.get(value, 0)
-        if _may_fail(node):
-            needed |= 1 << count
-            count += 1
-        for value in node.outputs:
-            behind[value] = needed
-    every = (1 << count) - 1
-    new = graph.mutations
-    return [i for i, v in enumerate(graph.inputs) if v in new and behind.get(new[v], 0) != every]
-
-
-def _may_fail(node: Node) -> bool:
-    if node.op.kind == "control":
-        return not node.outputs or any(
-            _may_fail(inner) for graph in graphs_in(node) for inner in graph.nodes
-        )
-    return not getattr(node.op, "total", False)
 
 
 def overlap(graph: Graph, tensors: list[Any]) -> bool:

@@ -206,13 +206,7 @@ class _Place:
 def quick_spec(entry: Any, args: tuple[Any, ...]) -> dict[str, Any] | None:
     """What `_core.Guarded` needs to serve calls like this one, which has just been served; None where Python is needed."""
     run, captured = entry.run, entry.captured
-    if (
-        not isinstance(run, Compiled)
-        or run.replayed
-        or captured.sizes
-        or entry.fails_late
-        or entry.says
-    ):
+    if not isinstance(run, Compiled) or run.replayed or captured.sizes or entry.says:
         return None
     if len(args) > _MOST or any(isinstance(a, list | tuple | dict | set) for a in args):
         return None  # containers may hold other tensors at each call

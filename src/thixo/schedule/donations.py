@@ -172,6 +172,8 @@ def can_fail(node: Node, known: dict[int, bool] | None = None) -> bool:
     """Whether values, and not only types, may make a node raise; `known` has what was found of graphs, by their identity."""
     known = {} if known is None else known
     if node.op.kind == "control":
+        if not node.outputs:
+            return True  # it is there for what it does: it checks, or prints to a file that may be closed
         for graph in graphs_in(node):
             if id(graph) not in known:
                 known[id(graph)] = any(can_fail(n, known) for n in graph.nodes)
