@@ -15,11 +15,6 @@ CAPTURED = frozenset(
 )
 ALWAYS = {"lazy": lazily} | ({"compile": tx.compile} if hasattr(tx, "compile") else {})
 
-# What is known to be wrong, and why.
-KNOWN = {
-    "clipped_like_an_optimizer": "a path that is not taken sends zeros to an infinite gradient"
-}
-
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -28,21 +23,13 @@ def test_there_are_many():
     assert set(UNSEEN) >= CAPTURED
 
 
-def expect(case, request):
-    if case.name in KNOWN:
-        request.applymarker(pytest.mark.xfail(reason=KNOWN[case.name], strict=False))
-
-
 @pytest.mark.parametrize("case", UNSEEN.values(), ids=repr)
-def test_script_is_the_function_or_is_refused(case, request):
-    expect(case, request)
+def test_script_is_the_function_or_is_refused(case):
     refusal = check(case)
     assert refusal is None or case.name not in CAPTURED, refusal
 
 
 @pytest.mark.parametrize("route", ALWAYS)
 @pytest.mark.parametrize("case", UNSEEN.values(), ids=repr)
-def test_other_routes_are_the_function(case, route, request):
-    if route != "lazy":
-        expect(case, request)
+def test_other_routes_are_the_function(case, route):
     assert check(case, ALWAYS[route]) is None

@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Any
 
 from thixo.autodiff.loops import scan_rule, while_rule
 from thixo.autodiff.partition import Halves
-from thixo.autodiff.recording import both_halves, extend, further_types, places, record
+from thixo.autodiff.recording import (
+    both_halves,
+    closed_types,
+    extend,
+    further_types,
+    places,
+    record,
+)
+from thixo.autodiff.used import ALWAYS, Use
+from thixo.dtype import bool as bool_
 from thixo.graph.control import CALL, COND, SWITCH
 from thixo.graph.control_types import instantiate
 from thixo.graph.ir import Graph, Node, Type, Value
-from thixo.graph.sizes import symbol_name, symbols_in
+from thixo.graph.sizes import symbols_in
 from thixo.graph.trace import Trace, make_symbolic
 from thixo.ops import public as tx
-from thixo.symbolic import Dim, Size, same
+from thixo.symbolic import Dim, same
 
 if TYPE_CHECKING:
     from thixo.autodiff.reverse import Reverse
@@ -31,15 +40,54 @@ def _call_rule(reverse: Reverse, node: Node) -> None:
     graph, inputs = node.args
     wanted = places(inputs, reverse.active)
     given = places(node.outputs, reverse.gradients)
-    halves = both_halves(reverse, graph, wanted, given)
+    flagged, asked = _flags(reverse, node.outputs, given, inputs, wanted)
+    halves = both_halves(reverse, graph, wanted, given, flagged, asked)
     types = further_types(node, instantiate(halves.forward, [v.type for v in inputs], "call"))
     outputs = node.outputs
     saved = extend(reverse, node, (halves.forward, inputs), types)
-    gradients = [reverse.trace.value_of(reverse.gradient(outputs[i])) for i in given]
     kept = [inputs[i] for i in halves.kept]
-    found = record(reverse.trace, CALL, halves.backward, [*kept, *saved, *gradients])
-    for i, value in zip(wanted, found, strict=True):
-        reverse.add(inputs[i], reverse.tensor(value))
+    seeds = _seeds(reverse, outputs, given, flagged)
+    found = record(reverse.trace, CALL, halves.backward, [*kept, *saved, *seeds])
+    uses = {
+        i: Use(f if isinstance(f, bool) else reverse.tensor(found[f]))
+        for i, f in zip(asked, halves.asked, strict=True)
+    }
+    _give(reverse, inputs, wanted, found, uses)
+
+
+def _flags(
+    reverse: Reverse,
+    outputs: Sequence[Value],
+    given: Sequence[int],
+    inputs: Sequence[Value],
+    wanted: Sequence[int],
+) -> tuple[list[int], list[int]]:
+    """The results whose gradients have flags, and the inputs of which it is asked whether they were used."""
+    flagged = [i for i in given if reverse.uses.of(outputs[i]).flag is not True]
+    return flagged, [i for i in wanted if reverse.uses.matter(inputs[i])]
+
+
+def _seeds(
+    reverse: Reverse, outputs: Sequence[Value], given: Sequence[int], flagged: Sequence[int]
+) -> list[Value]:
+    """The gradients of some results, then the flags of some."""
+    uses = reverse.uses
+    seeds = [reverse.trace.value_of(uses.clean(outputs[i])) for i in given]
+    return seeds + [uses.value(uses.of(outputs[i]).flag) for i in flagged]
+
+
+def _give(
+    reverse: Reverse,
+    inputs: Sequence[Value],
+    wanted: Sequence[int],
+    found: Sequence[Value],
+    uses: dict[int, Use],
+) -> None:
+    """Hand gradients to inputs; what is never used gets none."""
+    for i, value in zip(wanted, found, strict=False):
+        use = uses.get(i, ALWAYS)
+        if use.flag is not False:
+            reverse.add(inputs[i], reverse.tensor(value), use)
 
 
 def _fused_rule(reverse: Reverse, node: Node) -> None:
@@ -55,7 +103,11 @@ def _cond_rule(reverse: Reverse, node: Node) -> None:
     pred, then, other, inputs = node.args
     forwards, types, run_back = _branch_rule(reverse, node, [then, other], inputs)
     saved = extend(reverse, node, (pred, *forwards, inputs), types)
-    run_back(lambda backwards, values: record(reverse.trace, COND, pred, *backwards, values), saved)
+    run_back(
+        lambda backwards, values: record(reverse.trace, COND, pred, *backwards, values),
+        saved,
+        lambda flags: reverse.uses.chosen(pred, *flags),
+    )
 
 
 def _switch_rule(reverse: Reverse, node: Node) -> None:
@@ -74,8 +126,9 @@ def _branch_rule(
     wanted = places(inputs, reverse.active)
     given = places(node.outputs, reverse.gradients)
     outputs = node.outputs
-    halves = [both_halves(reverse, b, wanted, given) for b in branches]
-    closed = _closed([v.type for v in inputs])
+    flagged, asked = _flags(reverse, outputs, given, inputs, wanted)
+    halves = [both_halves(reverse, b, wanted, given, flagged, asked) for b in branches]
+    closed = closed_types([v.type for v in inputs])
     count = len(outputs)
     saved = [instantiate(h.forward, closed, "cond")[count:] for h in halves]
     bound = {n for t in closed for s in t.shape for n in symbols_in(s)}
@@ -95,18 +148,31 @@ def _branch_rule(
         graphs = [_with_all_saved(h, closed, saved, k) for k, h in enumerate(halves)]
         outer = instantiate(graphs[0], [v.type for v in inputs], "cond")[count:]
 
-    def run_back(record: Any, more: list[Value]) -> None:
-        gradients = [reverse.trace.value_of(reverse.gradient(outputs[i])) for i in given]
-        values = [*inputs, *more, *gradients]
-        types = _closed([v.type for v in values])
+    def run_back(record: Any, more: list[Value], chosen: Any = None) -> None:
+        seeds = _seeds(reverse, outputs, given, flagged)
+        values = [*inputs, *more, *seeds]
+        types = closed_types([v.type for v in values])
+        told: dict[tuple[bool | int, ...], int] = {}  # flags of all branches -> which result
+        for each in zip(*(h.asked for h in halves), strict=True):
+            plain = all(isinstance(f, bool) for f in each)
+            if not plain or (chosen is None and len(set(each)) > 1):
+                told.setdefault(each, len(wanted) + len(told))
         backwards = [
             _branch_back(
-                h, types, len(inputs), [len(s) for s in saved], k, again, [made[k][i] for i in given], given
+                h, types, len(inputs), [len(s) for s in saved], k, again, [made[k][i] for i in given], given,
+                [each[k] for each in told],
             )
             for k, h in enumerate(halves)
         ]  # fmt: skip
-        for i, value in zip(wanted, record(backwards, values), strict=True):
-            reverse.add(inputs[i], reverse.tensor(value))
+        found = record(backwards, values)
+        uses: dict[int, Use] = {}
+        for i, *flags in zip(asked, *(h.asked for h in halves), strict=True):
+            place = told.get(tuple(flags))
+            if place is not None:
+                uses[i] = Use(reverse.tensor(found[place]))
+            else:
+                uses[i] = Use(flags[0] if len(set(flags)) == 1 else chosen(flags))
+        _give(reverse, inputs, wanted, found, uses)
 
     return graphs, outer, run_back
 
@@ -138,8 +204,12 @@ def _branch_back(
     again: bool,
     shapes: list[Type],
     places: Sequence[int],
+    told: Sequence[bool | int],
 ) -> Graph:
-    """The way back of one branch, from all inputs, all that was saved, and the gradients of results of these shapes."""
+    """The way back of one branch, from all inputs, all that was saved, and the gradients of results of these shapes.
+
+    It gives gradients, then what it is to tell of their flags.
+    """
     with Trace(f"{halves.backward.name}_all") as trace:
         given = [trace.value_of(trace.input(f"x{i}", t)) for i, t in enumerate(types)]
         if again:
@@ -150,8 +220,16 @@ def _branch_back(
             start = inputs + sum(saved[:which])
             own, seeds = given[start : start + saved[which]], given[inputs + sum(saved) :]
         kept = [given[i] for i in halves.kept]
-        seeds = [_sized(trace, seed, shape) for seed, shape in zip(seeds, shapes, strict=True)]
-        trace.graph.outputs = record(trace, CALL, halves.backward, [*kept, *own, *seeds])
+        flags = seeds[len(shapes) :]
+        seeds = [_sized(trace, seed, shape) for seed, shape in zip(seeds, shapes, strict=False)]
+        found = record(trace, CALL, halves.backward, [*kept, *own, *seeds, *flags])
+        trace.graph.outputs = found[: len(halves.wanted)]
+        for flag in told:
+            if isinstance(flag, bool):
+                known = trace.value_of(tx.full((), flag, dtype=bool_))
+            else:
+                known = found[flag]
+            trace.graph.outputs.append(known)
     return trace.finish()
 
 
@@ -164,22 +242,9 @@ def _sized(trace: Trace, seed: Value, wanted: Type) -> Value:
     return seed
 
 
-def _closed(types: Sequence[Type]) -> list[Type]:
-    """The types as those of a graph's inputs: each size is a symbol, or made of such."""
-    bound = {n for t in types for s in t.shape if (n := symbol_name(s)) is not None}
-    new: dict[str, Dim] = {}
-
-    def size(s: Size) -> Size:
-        if not isinstance(s, Dim) or all(n in bound for n in s.symbols):
-            return s
-        low, high = s.bounds
-        return new.setdefault(str(s), Dim(f"s{len(new)}", s.hint, low or 0, high))
-
-    return [Type(t.dtype, [size(s) for s in t.shape], t.device) for t in types]
-
-
 def _show_rule(reverse: Reverse, node: Node) -> None:
-    reverse.add(node.args[0], reverse.gradient(node.outputs[0]))
+    use = reverse.uses.settle(node.outputs)
+    reverse.add(node.args[0], reverse.gradient(node.outputs[0]), use)
 
 
 # ---- gradients of users' own
@@ -187,11 +252,14 @@ def _show_rule(reverse: Reverse, node: Node) -> None:
 
 def _own_rule(reverse: Reverse, node: Node) -> None:
     back, values, inputs, kept = node.args
+    use = reverse.uses.settle(node.outputs)
+    if use.flag is not True:
+        use = Use(use.flag, True)
     gradients = [reverse.trace.value_of(reverse.gradient(v)) for v in node.outputs]
     shown = dict(zip(values, node.outputs, strict=True))  # as which gradients reach them
     found = record(reverse.trace, CALL, back, [*gradients, *(shown.get(v, v) for v in kept)])
     for value, gradient in zip(inputs, found, strict=True):
-        reverse.add(value, reverse.tensor(gradient))
+        reverse.add(value, reverse.tensor(gradient), use)
 
 
 CONTROL_RULES = {

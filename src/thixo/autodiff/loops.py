@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from thixo.autodiff.partition import Halves, guards_within
 from thixo.autodiff.recording import both_halves, extend, record
+from thixo.autodiff.used import ALWAYS, BOOL, Use
+from thixo.dtype import bool as bool_
 from thixo.graph.control import CALL, SCAN, WHILE_LOOP
 from thixo.graph.control_types import instantiate
 from thixo.graph.ir import Graph, Node, Type, Value
@@ -72,16 +74,32 @@ class _Loop:
             i for i in range(self.n, len(self.outputs)) if self.outputs[i] in reverse.gradients
         ]
         given = [*(i for i in wanted if i < self.n), *self.stacked]
-        self.halves = both_halves(reverse, body, wanted, given)
+        self.states = [i for i in wanted if i < self.n]
+        self.flagged, self.halves = self._flagged(body, wanted, given, inputs)
         if _saves_unknown_sizes(self.halves, len(body.outputs)):
             self.halves = _computing_again(self.halves, body)
         kept = self.halves.kept
         self.kept_states = [i for i in kept if i < self.n]
         self.kept_slices = [i for i in kept if self.n <= i < self.n + self.m]
         self.kept_captured = [i for i in kept if i >= self.n + self.m]
-        self.states = [i for i in wanted if i < self.n]
         self.rows = [i for i in wanted if self.n <= i < self.n + self.m]
         self.sums = [i for i in wanted if i >= self.n + self.m]
+
+    def _flagged(
+        self, body: Graph, wanted: list[int], given: list[int], inputs: list[Value]
+    ) -> tuple[list[int], Halves]:
+        """The results whose gradients have flags in some turn (`used.py`), and both directions of a turn with these."""
+        reverse, n = self.reverse, self.n
+        self.others = [i for i in wanted if i >= n and reverse.uses.matter(inputs[i])]
+        self.asked = [*self.states, *self.others]
+        flagged = [i for i in given if reverse.uses.flag(self.outputs[i]) is not True]
+        while True:
+            halves = both_halves(reverse, body, wanted, given, flagged, self.asked)
+            told = dict(zip(self.asked, halves.asked, strict=True))
+            more = [i for i in self.states if told[i] is not True and i not in flagged]
+            if not more:
+                return flagged, halves
+            flagged = sorted([*flagged, *more])
 
     def run(self, length: Size, back: bool, rebuild: Any) -> None:
         """Let the forward loop save, record the way back, hand out the gradients."""
@@ -97,16 +115,23 @@ class _Loop:
         saved = extend(reverse, self.node, rebuild(forward), types)
 
         start = self.n + self.m
-        carried = [trace.value_of(reverse.gradient(self.outputs[i])) for i in self.states]
+        uses, n = reverse.uses, self.n
+        carried = [trace.value_of(uses.clean(self.outputs[i])) for i in self.states]
         sums = [trace.value_of(reverse.zeros(self.captured[i - start])) for i in self.sums]
-        seeds = [trace.value_of(reverse.gradient(self.outputs[i])) for i in self.stacked]
+        seeds = [trace.value_of(uses.clean(self.outputs[i])) for i in self.stacked]
+        turning = [i for i in self.flagged if i < n]
+        flags = [uses.value(uses.flag(self.outputs[i])) for i in turning]
+        flags += [uses.value(False) for _ in self.others]
         found = record(
             trace,
             SCAN,
             self._backward(),
-            [*carried, *sums],
+            [*carried, *sums, *flags],
             [*saved, *(self.slices[i - self.n] for i in self.kept_slices), *seeds],
-            [self.captured[i - start] for i in self.kept_captured],
+            [
+                *(self.captured[i - start] for i in self.kept_captured),
+                *(uses.value(uses.flag(self.outputs[i])) for i in self.flagged if i >= n),
+            ],
             length=length,
             reverse=not back,
         )
@@ -115,8 +140,14 @@ class _Loop:
             *(self.captured[i - start] for i in self.sums),
             *(self.slices[i - self.n] for i in self.rows),
         ]
-        for target, value in zip(targets, found, strict=True):
-            reverse.add(target, reverse.tensor(value))
+        places = [*self.states, *self.sums, *self.rows]
+        count = len(self.states) + len(self.sums)
+        told = found[count : count + len(flags)]
+        known = dict(zip([*turning, *self.others], told, strict=True))
+        made = [*found[:count], *found[count + len(flags) :]]
+        for i, target, value in zip(places, targets, made, strict=True):
+            use = Use(reverse.tensor(known[i])) if i in known else ALWAYS
+            reverse.add(target, reverse.tensor(value), use)
 
     def _forward(self) -> Graph:
         """The body, which returns also the state that it got, where the way back asks for it."""
@@ -129,12 +160,14 @@ class _Loop:
         return forward
 
     def _backward(self) -> Graph:
-        """One turn back: (gradients of state, sums for captured), (saved, slices, seeds), captured."""
+        """One turn back: (gradients of state, sums for captured, flags), (saved, slices, seeds), (captured, flags of seeds)."""
         halves = self.halves
         backward = halves.backward
         end = len(halves.kept) + halves.saved
         kept = dict(zip(halves.kept, backward.inputs, strict=False))
         seeds = backward.inputs[end:]
+        seeds, flags = seeds[: len(halves.given)], seeds[len(halves.given) :]
+        turning = len([i for i in self.flagged if i < self.n])
         with Trace(f"{backward.name}_turn") as trace:
             new: dict[Value, Value] = {}
 
@@ -144,6 +177,8 @@ class _Loop:
 
             take(seeds[: len(self.states)])
             totals = [trace.input(f"sum{i}", halves.forward.inputs[i].type) for i in self.sums]
+            take(flags[:turning])
+            used = {i: trace.input("used", BOOL) for i in self.others}
             take(backward.inputs[len(halves.kept) : end])
             take([kept[i] for i in self.kept_states])
             if not halves.saved and not self.kept_states:
@@ -151,11 +186,22 @@ class _Loop:
             take([kept[i] for i in self.kept_slices])
             take(seeds[len(self.states) :])
             take([kept[i] for i in self.kept_captured])
+            take(flags[turning:])
             found = record(trace, CALL, backward, [new[v] for v in backward.inputs])
-            made = dict(zip(halves.wanted, found, strict=True))
+            made = dict(zip(halves.wanted, found, strict=False))
+            told = dict(zip(self.asked, halves.asked, strict=True))
+
+            def tell(i: int) -> Any:
+                flag = told[i]
+                if isinstance(flag, bool):
+                    return tx.full((), flag, dtype=bool_)
+                return make_symbolic(found[flag])
+
             outputs = [made[i] for i in self.states]
             for i, total in zip(self.sums, totals, strict=True):
                 outputs.append(trace.value_of(tx.add(total, make_symbolic(made[i]))))
+            outputs += [trace.value_of(tell(i)) for i in self.flagged if i < self.n]
+            outputs += [trace.value_of(tx.logical_or(used[i], tell(i))) for i in self.others]
             trace.graph.outputs = [*outputs, *(made[i] for i in self.rows)]
         return trace.finish()
 

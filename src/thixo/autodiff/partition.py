@@ -22,20 +22,39 @@ class Halves(NamedTuple):
     saved: int
     given: tuple[int, ...]
     wanted: tuple[int, ...]
+    # Flags (`used.py`): those of `given` at some places come in after the gradients; of `asked` it is known whether they were
+    # used (a bool), or the backward graph says it after the gradients (a place there).
+    flagged: tuple[int, ...] = ()
+    asked: tuple[bool | int, ...] = ()
 
 
 def differentiate(
-    graph: Graph, wanted: Sequence[int], given: Sequence[int], kept_turns: int | None
+    graph: Graph,
+    wanted: Sequence[int],
+    given: Sequence[int],
+    kept_turns: int | None,
+    flagged: Sequence[int] = (),
+    asked: Sequence[int] = (),
 ) -> Halves:
-    """Both directions, for gradients by the inputs at `wanted` where the outputs at `given` have some."""
+    """Both directions, for gradients by the inputs at `wanted` where the outputs at `given` have some.
+
+    The gradients of the outputs at `flagged` have flags; of the inputs at `asked` it is asked whether they were used.
+    """
     from thixo.autodiff.reverse import Reverse
+    from thixo.autodiff.used import BOOL
 
     joint = graph.copy()
     inputs = list(joint.inputs)
     outputs = list(joint.outputs)
     seeds = [joint.input(f"g_{outputs[i].name}", outputs[i].type) for i in given]
-    pass_back = Reverse(joint, [inputs[i] for i in wanted], kept_turns)
-    gradients = pass_back.run([outputs[i] for i in given], seeds)
+    flags = {given.index(i): joint.input(f"used_{outputs[i].name}", BOOL) for i in flagged}
+    chosen = [inputs[i] for i in asked]
+    pass_back = Reverse(joint, [inputs[i] for i in wanted], kept_turns, chosen)
+    gradients = pass_back.run([outputs[i] for i in given], seeds, flags, chosen)
+    seeds += flags.values()
+    told = {f: None for f in pass_back.asked if not isinstance(f, bool)}
+    places = {f: len(gradients) + i for i, f in enumerate(told)}
+    gradients += told
     count = pass_back.forward_nodes
     first, second = joint.nodes[:count], joint.nodes[count:]
 
@@ -61,7 +80,14 @@ def differentiate(
         half._names = dict(joint._names)
         half.guards = guards_within(joint.guards, half)
     return Halves(
-        forward.copy(), backward.copy(), tuple(kept), len(saved), tuple(given), tuple(wanted)
+        forward.copy(),
+        backward.copy(),
+        tuple(kept),
+        len(saved),
+        tuple(given),
+        tuple(wanted),
+        tuple(flagged),
+        tuple([f if isinstance(f, bool) else places[f] for f in pass_back.asked]),
     )
 
 

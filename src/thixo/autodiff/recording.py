@@ -16,15 +16,20 @@ if TYPE_CHECKING:
 
 
 def both_halves(
-    reverse: Reverse, graph: Graph, wanted: Sequence[int], given: Sequence[int]
+    reverse: Reverse,
+    graph: Graph,
+    wanted: Sequence[int],
+    given: Sequence[int],
+    flagged: Sequence[int] = (),
+    asked: Sequence[int] = (),
 ) -> Halves:
     """Both directions of a graph; equal graphs are differentiated once."""
-    key = (id(graph), tuple(wanted), tuple(given))
+    key = (id(graph), tuple(wanted), tuple(given), tuple(flagged), tuple(asked))
     found = reverse.known.get(key)
     if found is None:
         found = reverse.known[key] = (
             graph,
-            differentiate(graph, wanted, given, reverse.kept_turns),
+            differentiate(graph, wanted, given, reverse.kept_turns, flagged, asked),
         )  # keeps the graph alive
     return found[1]
 
@@ -68,3 +73,17 @@ def record(trace: Trace, op: Any, *args: Any, **kwargs: Any) -> list[Value]:
     found = list(made) if isinstance(made, tuple) else [made]
     trace.own(found)
     return found
+
+
+def closed_types(types: Sequence[Type]) -> list[Type]:
+    """The types as those of a graph's inputs: each size is a symbol, or made of such."""
+    bound = {n for t in types for s in t.shape if (n := symbol_name(s)) is not None}
+    new: dict[str, Dim] = {}
+
+    def size(s: Size) -> Size:
+        if not isinstance(s, Dim) or all(n in bound for n in s.symbols):
+            return s
+        low, high = s.bounds
+        return new.setdefault(str(s), Dim(f"s{len(new)}", s.hint, low or 0, high))
+
+    return [Type(t.dtype, [size(s) for s in t.shape], t.device) for t in types]

@@ -5,19 +5,22 @@ gradients are the same pass once more. A rule gets the names it asks for: what i
 forward run must keep.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from thixo import _core
 from thixo.autodiff.control import CONTROL_RULES
 from thixo.autodiff.depending import depending, has_gradient
 from thixo.autodiff.loops import KEPT_TURNS, can_be_cut, cut_long_loops
+from thixo.autodiff.used import ALWAYS, Use, Uses, reads_values
 from thixo.errors import ArgumentError, AutogradError, ThixoError
 from thixo.graph.control import room, room_needed
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.trace import Trace, make_symbolic, match
 from thixo.ops import public as tx
 from thixo.ops.base import Spec, gradient_rules
+
+_NO_FLAGS: Mapping[int, Value] = {}
 
 
 def gradient_graph(
@@ -83,8 +86,13 @@ class Reverse:
     """One pass over one graph."""
 
     def __init__(
-        self, graph: Graph, wrt: Iterable[Value], kept_turns: int | None = KEPT_TURNS
+        self,
+        graph: Graph,
+        wrt: Iterable[Value],
+        kept_turns: int | None = KEPT_TURNS,
+        asked: Iterable[Value] = (),
     ) -> None:
+        # `asked`: those of `wrt` of which it is asked whether a path has used them.
         self.graph = graph
         self.kept_turns = kept_turns
         self.wrt = list(wrt)
@@ -95,20 +103,33 @@ class Reverse:
         self._tensors: dict[Value, Any] = {}
         self.active = self._depending()
         self.forward_nodes = 0  # those before the gradients
+        self.uses = Uses(self, asked)
 
-    def run(self, outputs: Sequence[Value], seeds: Sequence[Value | None]) -> list[Value]:
-        """The gradients' values."""
+    def run(
+        self,
+        outputs: Sequence[Value],
+        seeds: Sequence[Value | None],
+        flags: Mapping[int, Value] = _NO_FLAGS,
+        asked: Sequence[Value] = (),
+    ) -> list[Value]:
+        """The gradients' values.
+
+        `flags` say of some seeds whether they count. Whether those of `asked` were used is in `self.asked` then: a bool, or a value.
+        """
         self._cut_loops()
         nodes = list(self.graph.nodes)
         self.forward_nodes = len(nodes)
         was_enabled = _core.set_grad_enabled(False)
         try:
             with self.trace:
-                self._seed(outputs, seeds)
+                self._seed(outputs, seeds, flags)
                 for node in reversed(nodes):
                     self._step(node)
                 self.trace.source = None
-                return [self.trace.value_of(self._result(v)) for v in self.wrt]
+                found = [self.trace.value_of(self.uses.clean(v)) for v in self.wrt]
+                known = [self.uses.flag(v) for v in asked]
+                self.asked = [f if isinstance(f, bool) else self.trace.value_of(f) for f in known]
+                return found
         finally:
             _core.set_grad_enabled(was_enabled)
 
@@ -129,8 +150,13 @@ class Reverse:
         """The values through which gradients flow: those that depend on what is asked for."""
         return depending(self.graph, self.wrt)
 
-    def _seed(self, outputs: Sequence[Value], seeds: Sequence[Value | None]) -> None:
-        for value, seed in zip(outputs, seeds, strict=True):
+    def _seed(
+        self,
+        outputs: Sequence[Value],
+        seeds: Sequence[Value | None],
+        flags: Mapping[int, Value],
+    ) -> None:
+        for i, (value, seed) in enumerate(zip(outputs, seeds, strict=True)):
             if value not in self.active:
                 continue
             if seed is None:
@@ -141,11 +167,7 @@ class Reverse:
                 made = tx.ones((), dtype=value.type.dtype)
             else:
                 made = self.tensor(seed)
-            self.add(value, made)
-
-    def _result(self, value: Value) -> Any:
-        found = self.gradients.get(value)
-        return self.zeros(value) if found is None else found
+            self.add(value, made, Use(self.tensor(flags[i])) if i in flags else ALWAYS)
 
     # ---- one node
 
@@ -159,11 +181,15 @@ class Reverse:
             if node.op.kind == "control":
                 CONTROL_RULES[node.op.full_name](self, node)
                 return
+            use = self.uses.settle(node.outputs)
             for rule, serves, sources in gradient_rules(node.op):
                 if any(self._wanted(node.args[p]) for p in serves):
+                    own = use
+                    if use.flag is not True and not use.spoilt and reads_values(node, sources):
+                        own = Use(use.flag, True)
                     made = rule(*(self._argument(node, kind, at) for kind, at in sources))
                     for p, g in zip(serves, (made,) if len(serves) == 1 else made, strict=True):
-                        self._take(node.args[p], g)
+                        self._take(node.args[p], g, own)
         except ThixoError as error:
             if not str(error).startswith(
                 "gradient of "
@@ -197,14 +223,14 @@ class Reverse:
             return slice(*map(self._filled, (argument.start, argument.stop, argument.step)))
         return argument
 
-    def _take(self, argument: Any, gradient: Any) -> None:
+    def _take(self, argument: Any, gradient: Any, use: Use) -> None:
         if gradient is None:
             return
         if isinstance(argument, Value):
-            self.add(argument, gradient)
+            self.add(argument, gradient, use)
         elif isinstance(argument, list | tuple):
             for one, g in zip(argument, gradient, strict=True):
-                self._take(one, g)
+                self._take(one, g, use)
 
     # ---- what rules of control flow use too
 
@@ -224,10 +250,9 @@ class Reverse:
         """Zeros of a value's type."""
         return tx.zeros(tuple(value.type.shape), dtype=value.type.dtype)
 
-    def add(self, value: Value, gradient: Any) -> None:
+    def add(self, value: Value, gradient: Any, use: Use = ALWAYS) -> None:
         """One more part of a value's gradient."""
         if value not in self.active:
             return
         gradient = match(gradient, value.type.shape, value.type.dtype)
-        known = self.gradients.get(value)
-        self.gradients[value] = gradient if known is None else tx.add(known, gradient)
+        self.gradients[value] = self.uses.add(value, gradient, use)

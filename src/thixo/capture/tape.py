@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thixo import _core
-from thixo.autodiff.control import CONTROL_RULES, _closed
+from thixo.autodiff.control import CONTROL_RULES
 from thixo.autodiff.depending import has_gradient
+from thixo.autodiff.recording import closed_types
 from thixo.autodiff.reverse import Reverse, add_gradients
+from thixo.autodiff.used import Uses
 from thixo.capture.frames import Inner, Outer
 from thixo.capture.refusal import Refused
 from thixo.errors import AutogradError, InplaceError, ThixoError, describe
@@ -133,7 +135,7 @@ class _Context:
         """The graph from the node's inputs and the gradients of its results to those of its inputs."""
         graph = Graph(f"{self._op.full_name}_back")
         seeds = [self._outputs[i] for i in given]
-        types = _closed([v.type for v in (*self._values, *seeds)])
+        types = closed_types([v.type for v in (*self._values, *seeds)])
         count = len(self._values)
         inputs = [graph.input(v.name, t) for v, t in zip(self._values, types, strict=False)]
         gradients = [graph.input("g", t) for t in types[count:]]
@@ -178,6 +180,7 @@ class _OneNode(Reverse):
         self._tensors = {}
         self.active = {*inputs, *node.outputs}
         self.forward_nodes = 0
+        self.uses = Uses(self, known=set())  # the tape knows no flags
         self._node = node
 
     def back(self, outputs: Sequence[Value], gradients: Sequence[Any]) -> tuple[Any, ...]:
