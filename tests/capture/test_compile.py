@@ -414,3 +414,18 @@ def test_a_backend_that_gives_nonsense_is_told_so():
     f = tx.compile(lambda x: x + 1, backend=lambda graph: lambda *tensors: [])
     with pytest.raises(tx.errors.ArgumentError, match=r"gave 0 results for graph .*, which has 1"):
         f(tx.ones(2))
+
+
+def test_a_whole_graph_raises_what_the_function_raises():
+    """The error is the function's own, with the sizes of the call, and what came before it has happened."""
+    seen = []
+
+    @tx.compile(fullgraph=True)
+    def f(x):
+        seen.append("called")
+        return x @ x
+
+    with pytest.raises(tx.errors.ShapeError, match=r"input is f32\[2,3\]"):
+        f(tx.ones(2, 3))
+    assert seen == ["called"]
+    same(f(tx.ones(2, 2)), tx.full((2, 2), 2.0))

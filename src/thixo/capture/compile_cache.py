@@ -244,9 +244,9 @@ class Graphs:
         except Exception as error:
             # It raises, or capture itself is at fault: Python says which.
             raised = Refused(type(error).__name__, str(error) or "it was raised while capturing")
-            self._note_break(kind, raised)
             if self.options.fullgraph:
-                raise
+                self.function(*args, **kwargs)  # its own error, which knows the sizes
+            self._note_break(kind, raised)
             return None
         if entries:
             self.recompiles.append(Recompile(reason, user_line()))
