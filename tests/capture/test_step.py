@@ -425,6 +425,19 @@ def test_a_result_whose_graph_is_gone_says_so():
         loss.backward()
 
 
+def test_a_gradient_that_was_taken_inside_has_no_history():
+    def f(x):
+        y = x.detach().requires_grad_()
+        (y * y * 3).backward()
+        return x * y.grad if x > 0 else y.grad
+
+    x = tx.tensor(0.5, requires_grad=True)
+    for function in (f, tx.jit.script(f)):
+        result = function(x)
+        assert result.item() == 1.5
+        assert tx.autograd.grad(result, x)[0].item() == 3
+
+
 def test_hooks_count_inside_only():
     def hooked(x):
         y = x * 2

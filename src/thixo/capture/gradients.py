@@ -257,10 +257,12 @@ def need_own_history(trace: Trace) -> None:
 def freed(capture: Capture, trace: Trace, roots: Sequence[Any]) -> None:
     """Note what can be differentiated no more: all that the roots were computed from."""
     needed: set[Value] = {r._value for r in roots if r._value is not None}
+    gone: set[Value] = set()
     for node in reversed(trace.graph.nodes):
-        if not needed.isdisjoint(node.outputs):
+        # What is detached is a leaf: it has nothing that could be freed.
+        if node.op.full_name != "detach" and not needed.isdisjoint(node.outputs):
             needed.update(values_in(node.args))
-    gone = {v for n in trace.graph.nodes for v in n.outputs if v in needed}
+            gone.update(v for v in node.outputs if v in needed)
     capture.freed |= gone
     if trace.numbers is not None:  # what is computed once more has a history of its own
         known = trace.numbers.items()

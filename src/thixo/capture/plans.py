@@ -121,7 +121,8 @@ class Plan:
             return False
         needed = {self.trace.value_of(x)}
         for node in reversed(self.trace.graph.nodes):
-            if not needed.isdisjoint(node.outputs):
+            # Behind what is detached, no gradient asks for anything.
+            if node.op.full_name != "detach" and not needed.isdisjoint(node.outputs):
                 needed.update(node.inputs)
         return not needed.isdisjoint(freed)
 
