@@ -84,6 +84,8 @@ class Captured:
             tensors = self.inputs(args, kwargs)
         except (AttributeError, LookupError, TypeError, ValueError):
             return False
+        if not all(isinstance(t, _core.Tensor) for t in tensors):
+            return False  # such as a gradient that is not there now
         if self.needs and [t.requires_grad for t in tensors[self.given :]] != self.needs:
             return False
         return _fits(self.graph, tensors)

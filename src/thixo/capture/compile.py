@@ -66,9 +66,9 @@ class CompiledFunction(_core.Guarded):
         except Failed as failure:
             failed = failure
         else:
-            if entry.calls > 1 and not kwargs and self._tries < TRIES:
+            if entry.calls > 1 and self._tries < TRIES:
                 self._tries += 1
-                spec = quick_spec(entry, args)
+                spec = quick_spec(entry, args, kwargs)
                 if spec is not None:
                     self._add_quick(spec)
             return result

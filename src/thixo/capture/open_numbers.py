@@ -25,13 +25,13 @@ class OpenNumber(Scalar):
 
     def __init__(self, path: Path, kind: type) -> None:
         super().__init__(path.start, path.label, path.steps)
-        self._kind = kind
+        self.kind = kind
 
     def fetch(self, leaves: list[Any]) -> Any:
         found = Path.fetch(self, leaves)
-        if type(found) is not self._kind or not can_be_open(found):
-            raise TypeError(f"a number of type {self._kind.__name__} was expected")
-        return tensor(found, dtype=_KINDS[self._kind][1])
+        if type(found) is not self.kind or not can_be_open(found):
+            raise TypeError(f"a number of type {self.kind.__name__} was expected")
+        return tensor(found, dtype=_KINDS[self.kind][1])
 
 
 # What stands for any number in the kind of a call; the names are for messages.

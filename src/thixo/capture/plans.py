@@ -1,6 +1,7 @@
 """How the results of a graph become what the function returned, and what it changed."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
@@ -36,6 +37,77 @@ class Call:
 Maker = Callable[[Call], Any]
 
 
+@dataclass(frozen=True, eq=False)
+class Output:
+    """Makes a result of the graph."""
+
+    place: int
+
+    def __call__(self, call: Call) -> Any:
+        return call.outputs[self.place]
+
+
+@dataclass(frozen=True, eq=False)
+class OutputNumber:
+    """Makes a number of a result of the graph."""
+
+    place: int
+    kind: Any
+
+    def __call__(self, call: Call) -> Any:
+        return self.kind(call.outputs[self.place].item())
+
+
+@dataclass(frozen=True, eq=False)
+class FreedOutput:
+    """Makes a result through which backward has gone already."""
+
+    place: int
+
+    def __call__(self, call: Call) -> Any:
+        return without_graph(call.outputs[self.place])
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """Makes a tensor of the arguments."""
+
+    place: int
+
+    def __call__(self, call: Call) -> Any:
+        return call.tensors[self.place]
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """Makes the same object at each call."""
+
+    value: Any
+
+    def __call__(self, call: Call) -> Any:
+        return self.value
+
+
+class Parts:
+    """Makes a container of the result, once for each call."""
+
+    def __init__(self, frozen: Frozen) -> None:
+        self.frozen = frozen
+        self.parts: list[Maker] = []
+
+    def __call__(self, call: Call) -> Any:
+        key, origin = id(self.frozen), self.frozen.origin
+        if key not in call.made:
+            if isinstance(origin, list | dict | tuple) or attributes(origin) is None:
+                call.made[key] = rebuilt(self.frozen, [p(call) for p in self.parts])
+            else:
+                kind: Any = type(origin)
+                new = call.made[key] = kind.__new__(kind)
+                for text, part in zip(self.frozen.keys, self.parts, strict=True):
+                    object.__setattr__(new, text, part(call))
+        return call.made[key]
+
+
 class Plan:
     """Makes values of a call's results."""
 
@@ -67,7 +139,7 @@ class Plan:
             return self._tensor(x)
         if isinstance(x, Number):
             place, kind = self._output(x.tensor), TYPES[x.kind]
-            return lambda call: kind(call.outputs[place].item())
+            return OutputNumber(place, kind)
         if isinstance(x, Mixed):
             return self._mixed(x)
         if isinstance(x, Choice):
@@ -89,13 +161,12 @@ class Plan:
     def _tensor(self, x: Any) -> Maker:
         for i, given in enumerate(self.trace.inputs):
             if given is x:
-                return lambda call: call.tensors[i]
+                return Given(i)
         path = self.capture.tensors.get(id(x))
         if path is not None and path[0] is x:
             return lambda call: path[1].fetch(call.arguments)
         if x.requires_grad and self._is_freed(x):
-            place = self._output(tx.detach(x))
-            return lambda call: without_graph(call.outputs[place])
+            return FreedOutput(self._output(tx.detach(x)))
         if x.requires_grad and self.capture.only_inside is not None:
             raise Refused(
                 "a result with gradients", self.capture.only_inside, "return x.detach(), or take gradients inside"
@@ -103,7 +174,7 @@ class Plan:
         place = self._output(x)
         if self.capture.asked and x.requires_grad:
             return lambda call: _need_gradient(call.outputs[place])
-        return lambda call: call.outputs[place]
+        return Output(place)
 
     def _sizes_of(self, x: Any, what: str) -> Maker:
         """A shape or a slice, whose numbers may be known only when the program runs."""
@@ -165,20 +236,7 @@ class Plan:
             path = path_of(self.capture, origin)
             if path is not None:
                 return lambda call: path.fetch(call.arguments)
-        key = id(x)
-        parts: list[Maker] = []
-
-        def make(call: Call) -> Any:
-            if key not in call.made:
-                if isinstance(origin, list | dict | tuple) or attributes(origin) is None:
-                    call.made[key] = rebuilt(x, [p(call) for p in parts])
-                else:
-                    kind: Any = type(origin)
-                    new = call.made[key] = kind.__new__(kind)
-                    for text, part in zip(x.keys, parts, strict=True):
-                        object.__setattr__(new, text, part(call))
-            return call.made[key]
-
+        key, make = id(x), Parts(x)
         known = self._known.get(key)
         if known is not None:
             return known
@@ -186,7 +244,7 @@ class Plan:
         if type(origin) is list and any(isinstance(p, Maybe) for p in x.parts):
             self._known[key] = self._ragged(x, what)
             return self._known[key]
-        parts += [self._maker(p, f"a part of {what}") for p in x.parts]
+        make.parts += [self._maker(p, f"a part of {what}") for p in x.parts]
         return make
 
     def _ragged(self, x: Frozen, what: str) -> Maker:
@@ -228,7 +286,7 @@ class Plan:
             raise Refused(
                 what, f"a {type(x).__name__} cannot outlive the call", "return tensors and numbers"
             )
-        return lambda call: x
+        return Constant(x)
 
 
 class _Freed:
@@ -276,15 +334,15 @@ class Change:
 
     def __init__(self, text: str, apply: Callable[[Call, Any], None], maker: Maker) -> None:
         self.text = text
-        self._apply = apply
-        self._maker = maker
+        self.how = apply
+        self.maker = maker
 
     def value(self, call: Call) -> Any:
         """What it becomes; computed before anything is changed."""
-        return self._maker(call)
+        return self.maker(call)
 
     def apply(self, call: Call, value: Any) -> None:
-        self._apply(call, value)
+        self.how(call, value)
 
     def __repr__(self) -> str:
         return f"<change of {self.text}>"
@@ -325,9 +383,34 @@ def _change(capture: Capture, plan: Plan, cell: Any, path: Path, before: Any, no
         return Change(str(path), lambda call, new: _refill(path.fetch(call.arguments), new), maker)
     if now is UNSET:
         return Change(str(path), lambda call, new: _set(cell, path, call, UNSET), lambda call: None)
-    return Change(
-        f"{path}.{cell}", lambda call, new: _set(cell, path, call, new), plan.of(now, what)
-    )
+    return Change(f"{path}.{cell}", SetCell(cell, path), plan.of(now, what))
+
+
+@dataclass(frozen=True, eq=False)
+class SetCell:
+    """Sets an attribute, a gradient or a variable."""
+
+    cell: Any
+    path: Path
+
+    def __call__(self, call: Call, new: Any) -> None:
+        _set(self.cell, self.path, call, new)
+
+
+@dataclass(frozen=True, eq=False)
+class AddOne:
+    """Adds one to counts that an object has."""
+
+    path: Path
+    counts: Callable[[Any], list[Any]]
+
+    def __call__(self, call: Call, new: Any) -> None:
+        was = _core.set_grad_enabled(False)
+        try:
+            for count in self.counts(self.path.fetch(call.arguments)):
+                count.add_(1)
+        finally:
+            _core.set_grad_enabled(was)
 
 
 def _refill(container: Any, new: Any) -> None:

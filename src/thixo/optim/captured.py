@@ -12,8 +12,8 @@ from thixo import _core
 from thixo.capture.callees import call, plain_call, read_members
 from thixo.capture.frames import Capture, current
 from thixo.capture.gradients import gradient_of, set_gradient
-from thixo.capture.paths import Assumed, Path, Scalar, look, path_of, read
-from thixo.capture.plans import Change, Plan
+from thixo.capture.paths import AllEqual, Assumed, Path, Scalar, look, path_of, read
+from thixo.capture.plans import AddOne, Change, Constant, Plan
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Number
 from thixo.dtype import float64
@@ -262,12 +262,8 @@ def _common_count(
     elif capture.depth or known != places:
         raise Refused("step()", "other parameters have gradients than at the step before", _OUTSIDE)
 
-    def apply(call: Any, new: Any) -> None:
-        with tx.no_grad():
-            for count in _counts(path.fetch(call.arguments), number, places[1:]):
-                count.add_(1)
-
-    capture.later.append(lambda plan: Change(f"counts of {path}", apply, lambda call: None))
+    add = AddOne(path, lambda found: _counts(found, number, places[1:]))
+    capture.later.append(lambda plan: Change(f"counts of {path}", add, Constant(None)))
     return counts[0]
 
 
@@ -276,14 +272,14 @@ def _counts(optimizer: Any, number: int, places: tuple[int, ...]) -> list[Any]:
     return [state[params[i]]["step"] for i in places]
 
 
-class _EqualCounts:
+class _EqualCounts(AllEqual):
     """Assumed: parameters of a group have had as many steps."""
 
     def __init__(self, number: int, places: tuple[int, ...]) -> None:
         self._number, self._places = number, places
 
-    def __call__(self, found: Any, leaves: list[Any]) -> bool:
-        return len({t.item() for t in _counts(found, self._number, self._places)}) == 1
+    def counts(self, found: Any) -> list[Any]:
+        return _counts(found, self._number, self._places)
 
     def __repr__(self) -> str:
         return f"at one count of steps for all parameters of group {self._number}"

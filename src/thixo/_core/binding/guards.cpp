@@ -12,30 +12,32 @@ namespace {
 
 // One program, for arguments of one kind, and when it is the right one.
 struct Quick {
-  enum class How : uint8_t { Tensor, Same, Equal };
+  enum class How : uint8_t { Tensor, Same, Equal, Number, List, Tuple, Dict };
   struct Argument {
     How how;
-    bool grad;  // of a tensor: whether it requires a gradient
-    int first;  // of a tensor: the first argument that is the same one
-    Object value;
+    int grad;   // of a tensor: 0, 1 for a leaf that requires a gradient, 2 for another one that does
+    int first;  // of a tensor: the first argument that is the same one; of a container: how much is in it
+    Object value;  // of a dict: its keys; of a number: its type
   };
   struct Input {
-    int argument;   // -1: what was found by a path; -2: what a function gives
-    Object tensor;
+    int argument;   // -1: what was found by a path; -2: what a function gives; -3: a number in a dict
+    Object tensor;  // of a number: the dict
     int grad;  // whether it must require a gradient; -1: it does not matter
+    Object key, type;  // of a number; without a type it is a float or an int
+    Ref<Tensor> last;  // the number of the last call
   };
-  enum class Out : uint8_t { One, Tuple, Python };
 
-  std::vector<Argument> arguments;
+  std::vector<Argument> arguments;  // each container is followed by what is in it
+  size_t positional, count;         // arguments of a call: those without a name, all
+  Object names;
   std::vector<Input> inputs;
   std::unique_ptr<Watch> watch;
   bool grad;
   DType default_dtype;
   Object program, plan;  // plan: null where nothing is recorded
   Object generator;      // null, or whose state is put back after a failure
-  Out out;
-  std::vector<int> outputs;  // >= 0: of the program; -1 - i: input i
-  Object finish;
+  After after;
+  Object finish;  // null, or Python's function in place of `after`
   Object owner;  // whose calls these are
   long long calls = 0;
 };
@@ -68,29 +70,116 @@ bool equal(PyObject* a, PyObject* b) {
 bool requires_grad(const Tensor& t) { return t.requires_grad() || (t.base && current_grad_fn(Ref<Tensor>(const_cast<Tensor*>(&t)))); }
 
 using Given = SmallVector<PyObject*, 16>;
+using Made = SmallVector<Object, 4>;
 
-bool fits(Quick& q, PyObject* const* args, size_t count, Given& given, SmallVector<Object, 1>& made) {
-  if (q.arguments.size() != count || q.grad != modes.grad || q.default_dtype != default_float) return false;
-  for (size_t i = 0; i < count; ++i) {
+// One argument and, behind it, what is in it.
+bool collect(const Quick& q, size_t& at, PyObject* arg, Given& leaves, Made& held) {
+  if (at >= q.arguments.size()) return false;
+  const Quick::Argument& one = q.arguments[at++];
+  leaves.push_back(arg);
+  if (one.how == Quick::How::List || one.how == Quick::How::Tuple) {
+    if (one.how == Quick::How::List ? !PyList_CheckExact(arg) : !PyTuple_CheckExact(arg)) return false;
+    if (PySequence_Fast_GET_SIZE(arg) != one.first) return false;
+    for (int i = 0; i < one.first; ++i) {
+      held.push_back(Object::borrow(PySequence_Fast_GET_ITEM(arg, i)));
+      if (!collect(q, at, held.back().get(), leaves, held)) return false;
+    }
+  } else if (one.how == Quick::How::Dict) {
+    if (!PyDict_CheckExact(arg) || PyDict_GET_SIZE(arg) != one.first) return false;
+    Py_ssize_t place = 0;
+    PyObject *key, *value;
+    for (int i = 0; PyDict_Next(arg, &place, &key, &value); ++i) {
+      if (!equal(key, PyTuple_GET_ITEM(one.value.get(), i))) return false;
+      held.push_back(Object::borrow(value));
+      if (!collect(q, at, value, leaves, held)) return false;
+    }
+  }
+  return true;
+}
+
+// A number as a tensor; null where it is of another type, or too large.
+Ref<Tensor> number_tensor(Quick::Input& input, PyObject* number) {
+  PyObject* type = input.type.get();
+  const bool whole = type == reinterpret_cast<PyObject*>(&PyLong_Type);
+  if (type ? reinterpret_cast<PyObject*>(Py_TYPE(number)) != type : !PyFloat_CheckExact(number) && !PyLong_CheckExact(number)) return {};
+  char value[8];
+  if (whole) {
+    int overflow = 0;
+    const long long n = PyLong_AsLongLongAndOverflow(number, &overflow);
+    constexpr long long most = 1LL << 62;
+    if (overflow || n <= -most || n >= most) return {};
+    std::memcpy(value, &n, 8);
+  } else {
+    const double x = PyFloat_AsDouble(number);
+    if (x == -1 && PyErr_Occurred()) {
+      PyErr_Clear();
+      return {};
+    }
+    std::memcpy(value, &x, 8);
+  }
+  if (input.last && std::memcmp(input.last->read(), value, 8) == 0) return input.last;
+  Ref<Tensor> t = make<Tensor>();
+  t->storage = Storage::allocate(8);
+  t->dtype = whole ? DType::I64 : DType::F64;
+  t->numel = 1;
+  std::memcpy(t->storage->data, value, 8);
+  return input.last = t;
+}
+
+bool fits(Quick& q, PyObject* const* args, size_t count, PyObject* names, Given& given, Made& made) {
+  const size_t named = names ? size_t(PyTuple_GET_SIZE(names)) : 0;
+  if (q.positional != count || q.count != count + named || q.grad != modes.grad || q.default_dtype != default_float) return false;
+  for (size_t i = 0; i < named; ++i)
+    if (!equal(PyTuple_GET_ITEM(names, Py_ssize_t(i)), PyTuple_GET_ITEM(q.names.get(), Py_ssize_t(i)))) return false;
+  Given collected;
+  PyObject* const* leaves = args;
+  if (q.arguments.size() != q.count) {
+    size_t at = 0;
+    for (size_t i = 0; i < q.count; ++i)
+      if (!collect(q, at, args[i], collected, made)) return false;
+    leaves = collected.begin();
+  }
+  for (size_t i = 0; i < q.arguments.size(); ++i) {
     const Quick::Argument& one = q.arguments[i];
-    PyObject* arg = args[i];
+    PyObject* arg = leaves[i];
     switch (one.how) {
-      case Quick::How::Tensor:
-        if (!is_tensor(arg) || requires_grad(*tensor_of(arg)) != one.grad) return false;
+      case Quick::How::Tensor: {
+        if (!is_tensor(arg)) return false;
+        const Tensor& t = *tensor_of(arg);
+        const bool graded = requires_grad(t);
+        if (graded != bool(one.grad)) return false;
+        if (graded && (one.grad == 1) != (t.is_leaf() && !(t.base && current_grad_fn(ref_of(arg))))) return false;
         for (size_t k = 0; k < i; ++k)
-          if (args[k] == arg && one.first == int(i)) return false;
-        if (one.first != int(i) && args[one.first] != arg) return false;
+          if (leaves[k] == arg && one.first == int(i)) return false;
+        if (one.first != int(i) && leaves[one.first] != arg) return false;
         break;
+      }
       case Quick::How::Same:
         if (arg != one.value.get()) return false;
         break;
       case Quick::How::Equal:
         if (!equal(arg, one.value.get())) return false;
+        break;
+      case Quick::How::Number:  // looked at below
+      case Quick::How::List:
+      case Quick::How::Tuple:
+      case Quick::How::Dict:
+        break;
     }
   }
   if (!q.watch->holds()) return false;
-  for (const Quick::Input& input : q.inputs) {
-    PyObject* tensor = input.argument >= 0 ? args[input.argument] : input.tensor.get();
+  for (Quick::Input& input : q.inputs) {
+    PyObject* tensor = input.argument >= 0 ? leaves[input.argument] : input.tensor.get();
+    const bool by_key = input.argument == -3;
+    if (by_key || (input.argument >= 0 && q.arguments[size_t(input.argument)].how == Quick::How::Number)) {
+      PyObject* number = by_key ? PyDict_GetItemWithError(tensor, input.key.get()) : tensor;
+      PyErr_Clear();
+      Ref<Tensor> t = number ? number_tensor(input, number) : Ref<Tensor>();
+      if (!t) return false;
+      made.push_back(Object::own(wrap(t)));
+      given.push_back(made.back().get());
+      continue;
+    }
     if (input.argument == -2) {
       PyObject* found = call_python(tensor, nullptr, 0);
       if (!found || !is_tensor(found)) {
@@ -108,21 +197,21 @@ bool fits(Quick& q, PyObject* const* args, size_t count, Given& given, SmallVect
   return program_usable(q.program.get(), given.begin(), given.size());
 }
 
-Object finished(const Quick& q, PyObject* const* args, size_t count, PyObject* const* given, PyObject* made) {
-  const auto output = [&](int place) { return place >= 0 ? PyList_GET_ITEM(made, place) : given[-1 - place]; };
-  if (q.out == Quick::Out::One) return Object::borrow(output(q.outputs[0]));
-  if (q.out == Quick::Out::Tuple) {
-    Object tuple = Object::own(PyTuple_New(Py_ssize_t(q.outputs.size())));
-    for (size_t i = 0; i < q.outputs.size(); ++i) PyTuple_SET_ITEM(tuple.get(), Py_ssize_t(i), Py_NewRef(output(q.outputs[i])));
-    return tuple;
-  }
-  Object arguments = Object::own(PyTuple_New(Py_ssize_t(count)));
-  for (size_t i = 0; i < count; ++i) PyTuple_SET_ITEM(arguments.get(), Py_ssize_t(i), Py_NewRef(args[i]));
-  return Object::own(call_python_with(q.finish.get(), arguments.get(), made));
+// By Python: finish(args, kwargs, tensors, results)
+Object finished(const Quick& q, PyObject* const* args, PyObject* const* given, PyObject* made) {
+  if (!q.finish) return q.after.finish(made, given);
+  Object arguments = Object::own(PyTuple_New(Py_ssize_t(q.positional)));
+  for (size_t i = 0; i < q.positional; ++i) PyTuple_SET_ITEM(arguments.get(), Py_ssize_t(i), Py_NewRef(args[i]));
+  Object named = Object::own(PyDict_New());
+  for (size_t i = q.positional; i < q.count; ++i)
+    if (PyDict_SetItem(named.get(), PyTuple_GET_ITEM(q.names.get(), Py_ssize_t(i - q.positional)), args[i]) < 0) throw PythonError();
+  Object tensors = Object::own(PyList_New(Py_ssize_t(q.inputs.size())));
+  for (size_t i = 0; i < q.inputs.size(); ++i) PyList_SET_ITEM(tensors.get(), Py_ssize_t(i), Py_NewRef(given[i]));
+  return Object::own(call_python_with(q.finish.get(), arguments.get(), named.get(), tensors.get(), made));
 }
 
 // A call by one program. Null without an exception: Python has to do it.
-PyObject* run(Quick& q, PyObject* const* args, size_t count, PyObject* const* given) {
+PyObject* run(Quick& q, PyObject* const* args, PyObject* const* given) {
   Object state = q.generator ? Object::own(call_python_method(q.generator.get(), "_get")) : Object();
   PyObject* made = q.plan ? run_recorded(q.plan.get(), q.program.get(), given, q.inputs.size()) : program_run(q.program.get(), given, q.inputs.size());
   if (!made) {
@@ -134,25 +223,24 @@ PyObject* run(Quick& q, PyObject* const* args, size_t count, PyObject* const* gi
     }
     return nullptr;
   }
-  Object kept = Object::own(made);
+  Object results = Object::own(made);
   ++q.calls;
-  return finished(q, args, count, given, made).give();
+  return finished(q, args, given, made).give();
 }
 
 PyObject* guarded_call(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   GuardedObject* self = self_of(object);
   const size_t count = size_t(PyVectorcall_NARGS(nargsf));
   return guarded([&]() -> PyObject* {
-    const bool named = kwnames && PyTuple_GET_SIZE(kwnames);
-    if (switched_on && !named && !tracing && !modes.inference && !modes.anomaly) {
+    if (switched_on && !tracing && !modes.inference && !modes.anomaly) {
       auto& quick = *self->quick;
       for (size_t i = 0; i < quick.size(); ++i) {
         Given given;
-        SmallVector<Object, 1> made;
-        if (!fits(*quick[i], args, count, given, made)) continue;
+        Made made;
+        if (!fits(*quick[i], args, count, kwnames, given, made)) continue;
         if (i) std::rotate(quick.begin(), quick.begin() + long(i), quick.begin() + long(i) + 1);
         const std::shared_ptr<Quick> one = quick[0];  // another thread may drop it while it runs
-        PyObject* result = run(*one, args, count, given.begin());
+        PyObject* result = run(*one, args, given.begin());
         if (result || PyErr_Occurred()) return result;
         break;
       }
@@ -170,6 +258,17 @@ PyObject* get(PyObject* spec, const char* name) {
   return found;
 }
 
+Quick::How how_of(const std::string& how) {
+  if (how == "tensor") return Quick::How::Tensor;
+  if (how == "same") return Quick::How::Same;
+  if (how == "equal") return Quick::How::Equal;
+  if (how == "number") return Quick::How::Number;
+  if (how == "list") return Quick::How::List;
+  if (how == "tuple") return Quick::How::Tuple;
+  if (how == "dict") return Quick::How::Dict;
+  raise(ErrorKind::Argument, "guards: no such argument: " + how);
+}
+
 // add(spec): see capture/compile_quick.py
 PyObject* add_quick(PyObject* object, PyObject* spec) {
   return guarded([&]() -> PyObject* {
@@ -181,17 +280,21 @@ PyObject* add_quick(PyObject* object, PyObject* spec) {
       const char* how;
       PyObject* value;
       int grad, first;
-      if (!PyArg_ParseTuple(PyList_GET_ITEM(arguments, i), "sOpi", &how, &value, &grad, &first)) throw PythonError();
-      const auto kind = *how == 't' ? Quick::How::Tensor : *how == 's' ? Quick::How::Same : Quick::How::Equal;
-      q->arguments.push_back({kind, grad != 0, first, Object::borrow(value)});
+      if (!PyArg_ParseTuple(PyList_GET_ITEM(arguments, i), "sOii", &how, &value, &grad, &first)) throw PythonError();
+      q->arguments.push_back({how_of(how), grad, first, Object::borrow(value)});
     }
-    PyObject* inputs = get(spec, "inputs");  // (argument or -1, tensor or None, grad)
+    q->names = Object::borrow(get(spec, "names"));
+    q->positional = PyLong_AsSize_t(get(spec, "positional"));
+    q->count = q->positional + size_t(PyTuple_Size(q->names.get()));
+    PyObject* inputs = get(spec, "inputs");  // (argument or -1, tensor or None, grad, key, type)
     for (Py_ssize_t i = 0; i < PyList_Size(inputs); ++i) {
       int argument, grad;
-      PyObject* tensor;
-      if (!PyArg_ParseTuple(PyList_GET_ITEM(inputs, i), "iOi", &argument, &tensor, &grad)) throw PythonError();
+      PyObject *tensor, *key, *type;
+      if (!PyArg_ParseTuple(PyList_GET_ITEM(inputs, i), "iOiOO", &argument, &tensor, &grad, &key, &type)) throw PythonError();
       if (argument == -1 && !is_tensor(tensor)) raise(ErrorKind::Argument, "guards: a tensor is needed");
-      q->inputs.push_back({argument, Object::borrow(tensor), grad});
+      if (argument == -3 && !PyDict_Check(tensor)) raise(ErrorKind::Argument, "guards: a dict is needed");
+      if (argument >= 0 && size_t(argument) >= q->arguments.size()) raise(ErrorKind::Argument, "guards: there is no such argument");
+      q->inputs.push_back({argument, Object::borrow(tensor), grad, Object::borrow(key), type == Py_None ? Object() : Object::borrow(type), {}});
     }
     q->watch = std::make_unique<Watch>(get(spec, "watch"));
     q->grad = get(spec, "grad") == Py_True;
@@ -202,17 +305,11 @@ PyObject* add_quick(PyObject* object, PyObject* spec) {
     if (plan != Py_None) q->plan = Object::borrow(plan);
     PyObject* generator = get(spec, "generator");
     if (generator != Py_None) q->generator = Object::borrow(generator);
-    PyObject* outputs = get(spec, "outputs");  // an int, a tuple of ints, or a function
-    if (PyLong_Check(outputs)) {
-      q->out = Quick::Out::One;
-      q->outputs.push_back(int(PyLong_AsLong(outputs)));
-    } else if (PyTuple_Check(outputs)) {
-      q->out = Quick::Out::Tuple;
-      for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(outputs); ++i) q->outputs.push_back(int(PyLong_AsLong(PyTuple_GET_ITEM(outputs, i))));
-    } else {
-      q->out = Quick::Out::Python;
-      q->finish = Object::borrow(outputs);
-    }
+    PyObject* after = get(spec, "after");  // (changes, result), or a function
+    if (PyTuple_Check(after) && PyTuple_GET_SIZE(after) == 2)
+      q->after = After(PyTuple_GET_ITEM(after, 0), PyTuple_GET_ITEM(after, 1));
+    else
+      q->finish = Object::borrow(after);
     if (PyErr_Occurred()) throw PythonError();
     self->quick->insert(self->quick->begin(), std::move(q));
     if (self->quick->size() > kMost) self->quick->pop_back();
@@ -248,7 +345,11 @@ int guarded_traverse(PyObject* object, visitproc visit, void* arg) {
   if (!self->quick) return 0;
   for (const auto& q : *self->quick) {
     for (const auto& one : q->arguments) Py_VISIT(one.value.get());
-    for (const auto& one : q->inputs) Py_VISIT(one.tensor.get());
+    for (const auto& one : q->inputs) {
+      Py_VISIT(one.tensor.get());
+      Py_VISIT(one.key.get());
+    }
+    if (const int status = q->after.visit(visit, arg)) return status;
     Py_VISIT(q->program.get());
     Py_VISIT(q->plan.get());
     Py_VISIT(q->generator.get());

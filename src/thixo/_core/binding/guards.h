@@ -19,7 +19,7 @@ class Watch {
   struct Dict {
     Object dict;
     uint64_t version;
-    bool whole;  // any change counts
+    Object keys;  // null, or all its keys: their order counts too
     std::vector<Entry> entries;
   };
   struct List {
@@ -36,13 +36,56 @@ class Watch {
     Object type;
     unsigned int version;
   };
+  struct Gradient {
+    Object tensor, grad;  // grad: null where there must be none
+  };
+  struct Kind {
+    Object tensor;
+    DType dtype;
+    Dims sizes;
+  };
   std::vector<Dict> dicts_;
   std::vector<Entry> cells_;  // a cell and what it holds
   std::vector<List> lists_;
   std::vector<Function> functions_;
   std::vector<Class> classes_;
   std::vector<Version> types_;
+  std::vector<Gradient> gradients_;
+  std::vector<Kind> kinds_;
+  std::vector<std::vector<Object>> counts_;  // tensors of one element that are equal
   bool holds(Dict& one);
+  bool holds_of_tensors() const;
+};
+
+// What a call changes and returns after its program has run: gradients, counts, attributes; tensors and numbers.
+class After {
+ public:
+  After() = default;
+  After(PyObject* changes, PyObject* result);  // see capture/compile_after.py
+  // The result; everything is changed. Null with an exception where that failed.
+  Object finish(PyObject* made, PyObject* const* given) const;
+  int visit(visitproc visit, void* arg) const;
+
+ private:
+  enum class What : uint8_t { Constant, Tensor, Number, Made };
+  struct Value {
+    What what;
+    int place;     // >= 0: of the program; -1 - i: input i
+    Object object; // a constant, the type of a number, what makes something of a tensor
+    bool shaped;
+    Dims sizes;   // that a result gets, where it is another one than the program's
+  };
+  enum class How : uint8_t { Gradient, Count, Entry };
+  struct Change {
+    How how;
+    Object owner, key;
+    Value value;
+  };
+  std::vector<Change> changes_;
+  std::vector<Value> result_;
+  bool tuple_ = false;
+  static Value value_of(PyObject* spec);
+  static Object make(const Value& value, PyObject* made, PyObject* const* given);
 };
 
 // A graph on the tape, forward and backward by native programs: made by capture/compile_quick.py.

@@ -1,6 +1,8 @@
 // Whether anything has changed that a graph depends on.
 #include "guards.h"
 
+#include <cmath>
+
 namespace thixo {
 
 namespace {
@@ -39,8 +41,9 @@ unsigned int version_of_type(PyObject* type) {
 
 Watch::Watch(PyObject* spec) {
   if (!PyDict_Check(spec)) raise(ErrorKind::Argument, "guards: a dict is needed");
-  each(spec, "dicts", [&](PyObject* one) {  // (dict, whole, [(key, value)...], [keys that are missing])
-    Dict made{item(one, 0), 0, item(one, 1).get() == Py_True, {}};
+  each(spec, "dicts", [&](PyObject* one) {  // (dict, all keys or None, [(key, value)...], [keys that are missing])
+    Dict made{item(one, 0), 0, item(one, 1), {}};
+    if (!PyTuple_Check(made.keys.get())) made.keys = Object();
     if (!PyDict_Check(made.dict.get())) raise(ErrorKind::Argument, "guards: a dict is needed");
     Object pairs = item(one, 2), missing = item(one, 3);
     for (Py_ssize_t i = 0; i < PyList_Size(pairs.get()); ++i) {
@@ -73,14 +76,36 @@ Watch::Watch(PyObject* spec) {
     types_.push_back({Object::borrow(one), version_of_type(one)});
     if (!types_.back().version) raise(ErrorKind::Argument, "guards: a class has no version");
   });
+  const auto tensor = [](Object o) {
+    if (!is_tensor(o.get())) raise(ErrorKind::Argument, "guards: a tensor is needed");
+    return o;
+  };
+  each(spec, "gradients", [&](PyObject* one) {
+    Object grad = item(one, 1);
+    gradients_.push_back({tensor(item(one, 0)), grad.get() == Py_None ? Object() : tensor(grad)});
+  });
+  each(spec, "kinds", [&](PyObject* one) {
+    Object kept = tensor(Object::borrow(one));
+    const Tensor& t = *tensor_of(one);
+    kinds_.push_back({kept, t.dtype, t.sizes});
+  });
+  each(spec, "counts", [&](PyObject* one) {
+    std::vector<Object> counts;
+    for (Py_ssize_t i = 0; i < PyTuple_Size(one); ++i) counts.push_back(tensor(item(one, i)));
+    if (!counts.empty()) counts_.push_back(std::move(counts));
+  });
 }
 
 bool Watch::holds(Dict& one) {
   PyObject* dict = one.dict.get();
   const uint64_t version = version_of(dict);
   if (kCounted && version == one.version) return true;
-  if (one.whole) {
-    if (kCounted || size_t(PyDict_GET_SIZE(dict)) != one.entries.size()) return false;
+  if (one.keys) {
+    if (PyDict_GET_SIZE(dict) != PyTuple_GET_SIZE(one.keys.get())) return false;
+    Py_ssize_t at = 0;
+    PyObject *key, *value;
+    for (Py_ssize_t i = 0; PyDict_Next(dict, &at, &key, &value); ++i)
+      if (key != PyTuple_GET_ITEM(one.keys.get(), i)) return false;
   }
   for (const Entry& entry : one.entries) {
     PyObject* found = PyDict_GetItemWithError(dict, entry.key.get());
@@ -90,6 +115,34 @@ bool Watch::holds(Dict& one) {
     }
   }
   one.version = version;
+  return true;
+}
+
+// An element of a count as a number; counts of other dtypes are left to Python.
+static double count_of(const Tensor& t) {
+  const char* data = t.read();
+  if (t.dtype == DType::F32) return *reinterpret_cast<const float*>(data);
+  if (t.dtype == DType::F64) return *reinterpret_cast<const double*>(data);
+  return std::nan("");
+}
+
+bool Watch::holds_of_tensors() const {
+  for (const Gradient& one : gradients_) {
+    const Tensor& t = *tensor_of(one.tensor.get());
+    const Tensor* grad = t.autograd ? t.autograd->grad.get() : nullptr;
+    if (grad != (one.grad ? tensor_of(one.grad.get()) : nullptr)) return false;
+  }
+  for (const Kind& one : kinds_) {
+    const Tensor& t = *tensor_of(one.tensor.get());
+    if (t.dtype != one.dtype || !(t.sizes == one.sizes)) return false;
+  }
+  for (const auto& counts : counts_) {
+    const double first = count_of(*tensor_of(counts[0].get()));
+    for (const Object& one : counts) {
+      const Tensor& t = *tensor_of(one.get());
+      if (t.numel != 1 || count_of(t) != first) return false;
+    }
+  }
   return true;
 }
 
@@ -111,12 +164,13 @@ bool Watch::holds() {
     auto* f = reinterpret_cast<PyFunctionObject*>(one.function.get());
     if (f->func_code != one.code.get() || f->func_defaults != one.defaults.get() || f->func_kwdefaults != one.named.get()) return false;
   }
-  return true;
+  return holds_of_tensors();
 }
 
 int Watch::visit(visitproc visit, void* arg) const {
   for (const Dict& one : dicts_) {
     Py_VISIT(one.dict.get());
+    Py_VISIT(one.keys.get());
     for (const Entry& entry : one.entries) Py_VISIT(entry.value.get());
   }
   for (const Entry& one : cells_) {
@@ -138,6 +192,13 @@ int Watch::visit(visitproc visit, void* arg) const {
     Py_VISIT(one.type.get());
   }
   for (const Version& one : types_) Py_VISIT(one.type.get());
+  for (const Gradient& one : gradients_) {
+    Py_VISIT(one.tensor.get());
+    Py_VISIT(one.grad.get());
+  }
+  for (const Kind& one : kinds_) Py_VISIT(one.tensor.get());
+  for (const auto& counts : counts_)
+    for (const Object& one : counts) Py_VISIT(one.get());
   return 0;
 }
 
