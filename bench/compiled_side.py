@@ -44,6 +44,19 @@ def compiled_peer(suite: Any, eager: type) -> type:
         def compile(self, f: Any) -> Any:
             return self.decorator(f)
 
+        def infer(self, fn: Any, params: dict[str, Any], inputs: Sequence[Any]) -> Any:
+            """As the suite does; convolutions have weights that are constants, as in declared graphs and with frozen peers."""
+            tx, given = self.t, [self.tensor(a) for a in inputs]
+            module = self.module(fn, params, False)
+            freezes = self.decorator is tx.compile and any(a.ndim == 4 for a in params.values())
+            model = tx.compile(module, freeze=True) if freezes else self.compile(module)
+
+            def run() -> Any:
+                with tx.no_grad():
+                    return model(*given)
+
+            return run, lambda o: float(o.double().sum())
+
         def train(self, kind: str, fn: Any, params: dict[str, Any], inputs: Sequence[Any]) -> Any:
             model, given = self.module(fn, params, True), [self.tensor(a) for a in inputs]
             kept, rate, o = list(model.parameters()), suite.LR.get(kind), self.t.optim

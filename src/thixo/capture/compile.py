@@ -114,6 +114,7 @@ def compile(
     name: str | None = None,
     verify: bool = False,
     debug: bool = False,
+    freeze: bool = False,
 ) -> Callable[[F], F]: ...
 @overload
 def compile(
@@ -126,6 +127,7 @@ def compile(
     name: str | None = None,
     verify: bool = False,
     debug: bool = False,
+    freeze: bool = False,
 ) -> F: ...
 
 
@@ -139,6 +141,7 @@ def compile(
     name: str | None = None,
     verify: bool = False,
     debug: bool = False,
+    freeze: bool = False,
 ) -> Any:
     """Make a function, a method or a Module run as compiled graphs, with the results that it has.
 
@@ -154,6 +157,9 @@ def compile(
     - `name`: what the function is called in messages.
     - `verify`: every call runs both ways; where they differ, a `VerificationError` names the first operator that does, and its line.
     - `debug`: graphs run operator by operator, and `values` has what each of the function's variables held.
+    - `freeze`: for models that only answer. Calls that need no gradients take parameters and buffers as constants: batch norms fold
+      into convolutions, and weights are prepared once, in memory of their own. After a write in place they are prepared anew. Writes
+      that no tensor counts, through `.data` or an array of NumPy that shares memory, are not noticed.
 
     >>> @tx.compile
     ... def f(x):
@@ -172,7 +178,9 @@ def compile(
     """
     if dynamic not in (None, True, False):
         raise ArgumentError(f"compile: dynamic must be True, False or None, got {dynamic!r}")
-    options = Options(bool(fullgraph), dynamic, checked_backend(backend), bool(verify), bool(debug))
+    options = Options(
+        bool(fullgraph), dynamic, checked_backend(backend), bool(verify), bool(debug), bool(freeze)
+    )
     if f is None:
         return functools.partial(_compiled, options=options, name=name)
     return _compiled(f, options, name)

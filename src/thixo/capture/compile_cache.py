@@ -20,9 +20,10 @@ from typing import Any, NamedTuple
 from thixo import _core
 from thixo.capture import captured as capturing
 from thixo.capture.captured import Captured, capture_call
-from thixo.capture.compile_backends import BackendError, runner
+from thixo.capture.compile_backends import BackendError, Compiled, runner
 from thixo.capture.compile_reasons import why
 from thixo.capture.debug import named
+from thixo.capture.frozen import frozen
 from thixo.capture.open_numbers import OpenNumber, OpenNumbers
 from thixo.capture.refusal import Refused
 from thixo.capture.script import kinds_of
@@ -48,6 +49,7 @@ class Options(NamedTuple):
     backend: Any
     verify: bool = False
     debug: bool = False
+    freeze: bool = False
 
 
 @dataclass
@@ -93,6 +95,9 @@ class Entry:
         self.calls = 0
         self.failures = 0
         self.run = runner(captured.graph, captured.sizes, options.backend)
+        if options.freeze and isinstance(self.run, Compiled):
+            own = (captured.graph, captured.paths, self.run.function, captured.sizes)
+            self.run = frozen(*own, others=self.run)
         self.draws = draws(captured.graph, {})
         self._written = [
             i for i, v in enumerate(captured.graph.inputs) if v in captured.graph.mutations
