@@ -40,9 +40,9 @@ def _function(kernel, layout, target):
     code = object_code(LAYOUTS[layout](kernel, name, target), target)
     where = loaded().addresses(code, [name])[0]
     numbers = (ctypes.c_int64,) * 3
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, *numbers, ctypes.c_void_p)(
-        where
-    )
+    return ctypes.CFUNCTYPE(
+        None, ctypes.c_void_p, ctypes.c_void_p, *numbers, ctypes.c_void_p, *numbers[:2]
+    )(where)
 
 
 def run(kernel, arrays, sizes, layout, target):
@@ -58,7 +58,7 @@ def run(kernel, arrays, sizes, layout, target):
     room = slots_of(kernel) * (sizes[1] * sizes[2] + PAD) * 8 * at_once
     scratch = np.empty(room + 64, np.uint8)
     steps = (ctypes.c_int64 * len(strides))(*strides)
-    _function(kernel, layout, target)(pointers, steps, *sizes, scratch.ctypes.data)
+    _function(kernel, layout, target)(pointers, steps, *sizes, scratch.ctypes.data, -1, 0)
 
 
 def _shape(operand, sizes):
@@ -191,14 +191,14 @@ def test_walks_side_by_side_are_those_of_each_block(rows):
     address = ctypes.cast(_function(kernel, "across", host()), ctypes.c_void_p).value
     numbers = (ctypes.c_int64,) * 3
     call = ctypes.CFUNCTYPE(
-        None, ctypes.c_void_p, ctypes.c_void_p, *numbers, ctypes.c_void_p, ctypes.c_int64
+        None, ctypes.c_void_p, ctypes.c_void_p, *numbers, ctypes.c_void_p, *numbers[:2]
     )(address)
     found = []
     for fetches in (0, -1):
         arrays = x, np.zeros_like(x), np.zeros(rows, np.float32)
         pointers = (ctypes.c_void_p * 3)(*(a.ctypes.data for a in arrays))
         strides = (ctypes.c_int64 * 9)(4, 0, 4 * rows, 4, 0, 4 * rows, 4, 0, 0)
-        call(pointers, strides, rows, 1, columns, None, fetches)
+        call(pointers, strides, rows, 1, columns, None, fetches, 0)
         found.append(arrays[1:])
     for side, alone in zip(*found, strict=True):
         np.testing.assert_array_equal(side, alone)
@@ -254,7 +254,7 @@ def test_short_rows_add_up_like_one_that_stays_and_store_anywhere():
         arrays = x, np.ones(1, np.float32), one
         pointers = (ctypes.c_void_p * 3)(*(a.ctypes.data for a in arrays))
         strides = (ctypes.c_int64 * 9)(4 * columns, 0, 4, 0, 0, 0, 4, 0, 0)
-        _function(kernel, "along", host())(pointers, strides, *sizes, None)
+        _function(kernel, "along", host())(pointers, strides, *sizes, None, -1, 0)
         np.testing.assert_array_equal(found[0], found[1])
         np.testing.assert_array_equal(found[0], one)
 
@@ -296,7 +296,7 @@ def test_a_value_that_stays_is_read_like_one_that_moves():
     made = np.zeros(6, np.float32)
     pointers = (ctypes.c_void_p * 3)(x.ctypes.data, y.ctypes.data, made.ctypes.data)
     steps = (ctypes.c_int64 * 9)(37 * 4, 0, 4, 4, 0, 0, 4, 0, 0)
-    _function(kernel, "along", host())(pointers, steps, 6, 1, 37, None)
+    _function(kernel, "along", host())(pointers, steps, 6, 1, 37, None, -1, 0)
     np.testing.assert_allclose(made, (x * y[:, None]).sum(1), rtol=1e-6)
 
 

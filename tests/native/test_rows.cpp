@@ -37,11 +37,11 @@ static void loop(char* const* p, const int64_t* s, int64_t rows, int64_t segment
   }
 }
 static void along(char* const* p, const int64_t* s, int64_t rows, int64_t segments, int64_t columns, char*,
-                  int64_t) {
+                  int64_t, int64_t) {
   loop(p, s, rows, segments, columns, false);
 }
 static void across(char* const* p, const int64_t* s, int64_t rows, int64_t segments, int64_t columns, char*,
-                   int64_t) {
+                   int64_t, int64_t) {
   loop(p, s, rows, segments, columns, true);
 }
 

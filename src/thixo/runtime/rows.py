@@ -52,7 +52,7 @@ def find(declaration: Any, arguments: tuple[Any, ...], results: tuple[str, ...])
     """What the core's RowKernel has, and the kernel; None where there is none.
 
     That is operands as (view, written, dtype), scratch lines, rows at once, whether positions matter, elements worth a
-    thread, and whether it reduces nothing.
+    thread, and whether places may be cut anywhere, since it reduces nothing.
     """
     try:
         return about(lower_rows(declaration, arguments, results))
@@ -69,7 +69,8 @@ def about(lowered: Kernel) -> tuple[Any, ...]:
     operands = tuple((VIEWS.index(o.view), o.written, _CODES[o.dtype]) for o in kernel.operands)
     ordered = any(one.op in ("index", "pick") for one in kernel.body)
     width, grain = width_of(kernel, target.host()), kernels.grain(kernel)
-    return operands, slots_of(kernel), width, ordered, grain, kernel, not kernel.rowwise
+    loose = not any(one.op in ("reduce", "columns", "pick") for one in kernel.body)
+    return operands, slots_of(kernel), width, ordered, grain, kernel, loose
 
 
 def halves(kernel: Kernel) -> tuple[Kernel, Kernel, tuple[int, ...]] | None:

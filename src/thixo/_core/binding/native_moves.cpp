@@ -22,7 +22,7 @@ Ref<Tensor> joined(PyObject* const* items, Py_ssize_t count, int axis, bool fres
   for (int d = 0; d < axis; ++d) rows *= sizes[d];
   for (int d = axis + 1; d < sizes.size(); ++d) inner *= sizes[d];
   Ref<Tensor> y = empty(sizes, first.dtype);
-  SmallVector<Part, 16> parts;
+  SmallVector<JoinedPart, 16> parts;
   SmallVector<Ref<Tensor>, 2> kept;
   bool solid = true;
   for (Py_ssize_t i = 0; i < count; ++i) {

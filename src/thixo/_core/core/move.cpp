@@ -15,7 +15,7 @@ namespace {
 
 // Parts of one element each: a call of memcpy for every one would cost more than they do.
 template <class Bits>
-void join_elements(char* to, const Part* parts, int64_t count, int64_t rows) {
+void join_elements(char* to, const JoinedPart* parts, int64_t count, int64_t rows) {
   constexpr int64_t size = sizeof(Bits);
   parallel_for(rows, std::max<int64_t>(1, 32768 / count), [&](int64_t begin, int64_t end) {
     char* at = to + begin * count * size;
@@ -26,7 +26,7 @@ void join_elements(char* to, const Part* parts, int64_t count, int64_t rows) {
 
 }  // namespace
 
-void join_rows(char* to, const Part* parts, int64_t count, int64_t rows, int64_t row_bytes) {
+void join_rows(char* to, const JoinedPart* parts, int64_t count, int64_t rows, int64_t row_bytes) {
   if (row_bytes == 0 || rows == 0) return;
   const int64_t each = parts[0].bytes;
   if (rows > 1 && each <= 16 && (each & (each - 1)) == 0 && each * count == row_bytes) {
@@ -43,7 +43,7 @@ void join_rows(char* to, const Part* parts, int64_t count, int64_t rows, int64_t
     int64_t left = end - begin;
     const CopyLine copy_bytes = line_copier();
     while (left > 0) {
-      const Part& p = parts[part];
+      const JoinedPart& p = parts[part];
       const int64_t n = std::min(p.bytes - skip, left);
       if (n) copy_bytes(at, p.data + row * p.stride + skip, n);
       at += n;

@@ -25,12 +25,12 @@ inline void for_item_size(int item, Body&& body) {
 constexpr int64_t kMoveGrain = 1 << 17;
 
 // Rows of several arrays side by side: row r of the result is row r of each part, one after the other.
-struct Part {
+struct JoinedPart {
   const char* data;
   int64_t bytes;   // of a row
   int64_t stride;  // from row to row
 };
-void join_rows(char* to, const Part* parts, int64_t count, int64_t rows, int64_t row_bytes);
+void join_rows(char* to, const JoinedPart* parts, int64_t count, int64_t rows, int64_t row_bytes);
 
 // Rows copied with `fill` (one element) before and after them, or cut where `before` or `after` is negative: in
 // elements, for each axis. `to` is contiguous.

@@ -423,16 +423,16 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   const int64_t total = nest.segments * nest.columns;
   const bool across = nest.layout == RowLayout::Across;
   const int64_t lanes = 16;
-  if (kernel.loose && across && !in_parts && nest.outer_total == 1 && nest.segments == 1 && nest.rows <= kernel.width) {
-    // Too few rows for threads to share: they share out places.
-    const int64_t unit = std::max<int64_t>(64, kBlock / nest.rows), blocks = (total + unit - 1) / unit;
-    parallel_evenly(blocks, 1, [&](int64_t begin, int64_t end) {
+  const bool few = nest.rows <= kernel.width, shared = get_num_threads() > 1 && total >= 4 * get_num_threads();
+  if (kernel.loose && across && !in_parts && nest.outer_total == 1 && nest.segments == 1 && (few || shared)) {
+    // Threads share out places: rows may be too few, and of many two threads would write into the same lines at a time.
+    const int64_t unit = few ? std::max<int64_t>(64, kBlock / nest.rows) : std::max<int64_t>(1, kernel.grain / nest.rows);
+    parallel_evenly((total + unit - 1) / unit, 1, [&](int64_t begin, int64_t end) {
       Block block(row_scratch(nest, kernel));
-      for (int64_t i = begin; i < end; ++i) {
-        char* pointers[kMaxRowOperands];
-        for (int k = 0; k < count; ++k) pointers[k] = nest.data[k] + i * unit * nest.strides[3 * k + 2];
-        loop(pointers, nest.strides, nest.rows, 1, std::min(unit, total - i * unit), block.data);
-      }
+      const int64_t first = begin * unit;
+      char* pointers[kMaxRowOperands];
+      for (int k = 0; k < count; ++k) pointers[k] = nest.data[k] + first * nest.strides[3 * k + 2];
+      loop(pointers, nest.strides, nest.rows, 1, std::min(end * unit, total) - first, block.data, first);
     });
     return small.finish(kernel);
   }

@@ -16,16 +16,17 @@ enum class RowView : uint8_t { Full, Row, Column, One };
 enum class RowLayout : uint8_t { Along, Across };
 
 // A generated function. Strides in bytes, three for each operand: from row to row, from segment to segment, from place
-// to place.
+// to place. `first`: the number of the first place, where a kernel that reduces nothing is given some places of the rows
+// (lanes across rows only).
 struct RowLoop {
   void (*address)(char* const* pointers, const int64_t* strides, int64_t rows, int64_t segments, int64_t columns,
-                  char* scratch, int64_t fetches) = nullptr;
+                  char* scratch, int64_t fetches, int64_t first) = nullptr;
 
   explicit operator bool() const { return address; }
   void operator()(char* const* pointers, const int64_t* strides, int64_t rows, int64_t segments, int64_t columns,
-                  char* scratch) const {
+                  char* scratch, int64_t first = 0) const {
     // AMD's processors foresee what comes next, and what asks for it besides gets in their way: sums took 1.3 times as long.
-    address(pointers, strides, rows, segments, columns, scratch, cpu_features().amd ? 0 : -1);
+    address(pointers, strides, rows, segments, columns, scratch, cpu_features().amd ? 0 : -1, first);
   }
 };
 
@@ -37,7 +38,7 @@ struct RowKernel {
   int slots = 0;         // scratch: lines of 8 bytes for each place
   int width = 1;         // rows that lanes across rows take at a time
   bool ordered = false;  // it asks for the position along the row
-  bool loose = false;    // it reduces nothing: places may be cut anywhere
+  bool loose = false;    // it reduces nothing, and does not ask how long rows are: places may be cut anywhere
   int64_t grain = 16384;  // elements that are worth a thread
 };
 

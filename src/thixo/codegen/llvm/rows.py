@@ -27,7 +27,7 @@ NEAR = 2048  # bytes between what is computed and what is fetched ahead, at leas
 SHORT = 4096  # bytes of a row that the nearest cache holds beside the next one, for each operand
 PAD = 64  # places that a kept line has more than the row
 PARAMETERS = [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "rows"), ("i64", "segments"),
-              ("i64", "columns"), ("ptr noalias", "scratch"), ("i64", "fetches")]  # fmt: skip
+              ("i64", "columns"), ("ptr noalias", "scratch"), ("i64", "fetches"), ("i64", "first")]  # fmt: skip
 
 
 def lanes_of(plan: Stages, target: Target) -> int:

@@ -49,8 +49,13 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
     vectors, single = Lanes(f, count, target), Lanes(f, 1, target)
     rows, blocks = "%rows", blocks_of(plan, count, groups)
     if target.masks and count > 1 and not any(one.op == "reduce" for one in kernel.body):
-        from thixo.codegen.llvm.rows_places import FewRows
+        from thixo.codegen.llvm.rows_places import FewRows, ManyRows, whole_lines
 
+        if whole_lines(plan):
+            many = f.compare("sgt", rows, block)
+            with f.when(many):
+                ManyRows(places, vectors).write()
+            rows = f.choose(many, "i64", 0, rows)
         few = FewRows(places, vectors)
         with f.loop(0, rows, count) as row:
             few.write(row)
@@ -288,7 +293,7 @@ class Block:
                         loaded[at] = self._spread(operands[at], place)
                 values[v] = [parts[part] for parts in loaded[at]]
             elif one.op == "index":
-                number = f.add(self.first, i)
+                number = f.add(f.add(self.first, i), "%first")
                 if one.type != "i64":
                     number = f.op(f"trunc i64 {number} to {REGISTER[one.type]}")
                 values[v] = [f.splat(REGISTER[one.type], number, self.lanes.count)] * self.groups

@@ -1,7 +1,12 @@
-"""Row kernels that reduce nothing, with lanes across few rows: the last walk where a kernel was cut into walks (rowwise_walks.py).
+"""Row kernels that reduce nothing, with lanes across rows.
 
-A row is a channel, and all places of all images lie along it: each place is one vector or a few. Next to so little work
-addresses count, so several places are taken at a time, pointers move on by sums alone, and the mask of the lanes is made once.
+Few rows: the last walk where a kernel was cut into walks (rowwise_walks.py). A row is a channel, and all places of all
+images lie along it: each place is one vector or a few. Next to so little work addresses count, so several places are taken
+at a time, pointers move on by sums alone, and the mask of the lanes is made once.
+
+Many rows: the gradient of cross entropy where classes lie far apart. Down all places of a few rows, each vector would be in
+another page, and where rows of memory do not begin at whole lines two vectors write every line, the second when the cache has
+long lost it. So memory is taken in its own order: some places of one vector of rows, then of the next.
 """
 
 from __future__ import annotations
@@ -10,8 +15,10 @@ from thixo.codegen.kernel import Operand
 from thixo.codegen.llvm.lanes import Lanes
 from thixo.codegen.llvm.rows import if_fetched
 from thixo.codegen.llvm.rows_across import Block, Places
+from thixo.codegen.llvm.rows_stages import Stages
 
 PLACES = 4  # at a time
+MANY = 64  # vectors of rows side by side: what is one for each row stays in the nearest cache
 AHEAD = 32  # places between what is computed and what is fetched into the cache: 2 kB of sixteen float32
 
 
@@ -63,3 +70,39 @@ class FewRows(Block):
 
     def fetch_ahead(self, operand: Operand, base: str, stride: str, i: str) -> None:
         """Done for several places at a time."""
+
+
+def whole_lines(plan: Stages) -> bool:
+    """Whether rows may be entered again and again: nothing of a row alone is written, or sought for each lane."""
+    return not any(plan.kernel.body[v].op in ("store", "pick") for v in plan.before) and not any(
+        walk.uniform for walk in plan.walks
+    )
+
+
+class ManyRows:
+    """Vectors of rows side by side, some places of each at a time."""
+
+    def __init__(self, places: Places, lanes: Lanes) -> None:
+        self.f, self.count = places.f, lanes.count
+        self.whole = Block(places, lanes, 1, lanes.count)
+        self.rest = Block(places, lanes, 1, lanes.count, True)
+
+    def write(self) -> None:
+        """All rows."""
+        f = self.f
+        with f.loop(0, "%rows", MANY * self.count) as start:
+            stop = f.min(f.add(start, MANY * self.count), "%rows")
+            vectors = f.mul(f.div(f.sub(stop, start), self.count), self.count)
+            middle = f.add(start, vectors)
+            with f.loop(0, "%segments") as segment, f.loop(0, "%columns", PLACES) as first:
+                last = f.min(f.add(first, PLACES), "%columns")
+                for block, begin, end in (
+                    (self.whole, start, middle),
+                    (self.rest, middle, stop),
+                ):
+                    with f.loop(begin, end, self.count) as row:
+                        block.enter(row)
+                        block.turn_to(segment)
+                        with f.loop(first, last) as i:
+                            for walk in block.plan.walks:
+                                block.body(walk, [], i, fetches=False)
