@@ -21,7 +21,6 @@ from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph
 from thixo.ops import public as tx
 from thixo.runtime.base import Executor, fresh
-from thixo.runtime.executor import EXECUTORS
 
 Build = Callable[[Graph], Callable[..., Sequence[Any]]]
 Run = Callable[[Sequence[Any]], tuple[list[Any], dict[str, int]]]
@@ -134,23 +133,14 @@ class Replay:
 def _reference(graph: Graph) -> Callable[..., Sequence[Any]]:
     def run(*tensors: Any) -> list[Any]:
         found = Interpreter(graph, "reference").run_all(*[as_array(t) for t in tensors])
-        return [tx.from_numpy(array.copy()) for array in found]
+        return [_core.from_numpy(array.copy()) for array in found]
 
     return run
 
 
-_executors: dict[Any, str] = {}
-
-
-def _executor_of(build: Build) -> str:
-    """The name of an executor that hands graphs to a backend."""
-    name = _executors.get(build)
-    if name is None:
-        name = f"backend {len(_executors)}"
-        kind = type("Handed", (_Handed,), {"name": name, "build": staticmethod(build)})
-        EXECUTORS[name] = kind
-        _executors[build] = name
-    return name
+def _executor_of(build: Build) -> type[Executor]:
+    """An executor that hands graphs to a backend."""
+    return type("Handed", (_Handed,), {"name": "backend", "build": staticmethod(build)})
 
 
 class _Handed(Executor):

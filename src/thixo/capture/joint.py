@@ -24,6 +24,7 @@ from thixo.graph.ir import Graph, Value
 from thixo.graph.specialise import specialise
 from thixo.graph.trace import untraced
 from thixo.ops import public as tx
+from thixo.runtime.base import Executor
 from thixo.symbolic import Dim
 
 
@@ -49,7 +50,7 @@ class GraphFunction:
         budget: int | float | None = None,
         small_sizes: bool = False,
         sizes: Sequence[str] = (),
-        run_by: str = "sunk",
+        run_by: str | type[Executor] = "sunk",
     ) -> None:
         self.graph = graph
         self._budget = budget

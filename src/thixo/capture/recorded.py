@@ -14,7 +14,7 @@ from thixo.graph.ir import Graph
 from thixo.graph.trace import untraced
 from thixo.ops import public as tx
 from thixo.random import default_generator
-from thixo.runtime.executor import executor
+from thixo.runtime.executor import Executor, executor
 from thixo.runtime.kept import optimized
 
 Function = Callable[[Sequence[Any]], list[Any]]
@@ -28,7 +28,7 @@ class Program:
     [tensor([2., 2., 2.])]
     """
 
-    def __init__(self, graph: Graph, run_by: str = "sunk") -> None:
+    def __init__(self, graph: Graph, run_by: str | type[Executor] = "sunk") -> None:
         self.graph = graph
         self._run_by = run_by
         self._executor: Any = None
@@ -65,7 +65,7 @@ class Recorded:
         self,
         halves: Halves,
         copied: list[tuple[int, int]],
-        run_by: str,
+        run_by: str | type[Executor],
         compiled: Callable[[Graph], Function],
         reached: Sequence[Flags] = (),
     ) -> None:

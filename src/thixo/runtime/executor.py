@@ -32,8 +32,10 @@ __all__ = ["EXECUTORS", "Executor", "executor"]
 EXECUTORS: dict[str, type[Executor]] = {one.name: one for one in (Serial, Frames, Ready, Sunk)}
 
 
-def executor(graph: Graph, name: str = "serial", **options: Any) -> Executor:
-    """An executor of a graph, by name."""
+def executor(graph: Graph, name: str | type[Executor] = "serial", **options: Any) -> Executor:
+    """An executor of a graph, by its name or its class."""
+    if not isinstance(name, str):
+        return name(forward_only(graph), **options)
     if name not in EXECUTORS:
         raise ArgumentError(
             f"executor: there is none called {name!r}; there are {', '.join(sorted(EXECUTORS))}"
