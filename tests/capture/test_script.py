@@ -459,3 +459,64 @@ def test_shifts_of_numbers_that_the_data_decide():
     scripted = tx.jit.script(f)
     with pytest.raises(ValueError, match="negative shift count"):
         scripted(tx.tensor(3), tx.tensor(-1))
+
+
+def test_values_of_other_shapes_that_go_together_meet():
+    def entropy(p):
+        p = p / p.sum() if p.sum() > 1 else tx.cat([p, 1 - p.sum(0, keepdim=True)])
+        return -(p * p.log()).sum()
+
+    for given in ([0.2, 0.3], [1.0, 3.0]):
+        p = tx.tensor(given, dtype=tx.float64)
+        assert tx.jit.script(entropy)(p).item() == pytest.approx(entropy(p).item())
+
+
+def test_a_scripted_function_is_a_part_of_a_trace():
+    w = tx.full((), 3.0, requires_grad=True)
+
+    @tx.jit.script
+    def halved(x):
+        while x.sum() > 1:
+            x = x / 2
+        return x
+
+    @tx.jit.script
+    def chosen(x):
+        return x * w if x.sum() > 0 else x.exp(), x.shape[0]
+
+    @tx.jit.script
+    def written(x):
+        if x.sum() > 0:
+            x += 1
+
+    def f(x):
+        y, count = chosen(halved(x))
+        z = x.detach() * 2
+        written(z)
+        return y * count + z
+
+    traced = tx.jit.trace(f, tx.ones(3))
+    for at in (tx.ones(4), tx.full((5,), -1.0)):
+        found = []
+        for function in (f, traced):
+            x = at.clone().requires_grad_()
+            y = function(x)
+            found.append([y, *tx.autograd.grad(y.sum(), [x, w], allow_unused=True)])
+        assert [v if v is None else v.tolist() for v in found[0]] == [
+            v if v is None else v.tolist() for v in found[1]
+        ]
+    assert halved(tx.ones(4)).tolist() == [0.25] * 4
+
+
+def test_gradients_inside_of_a_trace_go_through_scripted_functions():
+    @tx.jit.script
+    def chosen(x):
+        return x * 3 if x.sum() > 0 else x.exp()
+
+    def slope(x):
+        x = x.detach().requires_grad_()
+        return tx.autograd.grad(chosen(x).sum(), x)[0]
+
+    traced = tx.jit.trace(slope, tx.ones(3))
+    for x in (tx.ones(2), -tx.ones(4)):
+        assert traced(x).tolist() == slope(x).tolist()

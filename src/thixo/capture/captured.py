@@ -32,6 +32,7 @@ from thixo.graph.control import subgraphs
 from thixo.graph.effects import SAY
 from thixo.graph.ir import RESERVED, Graph, Type
 from thixo.graph.sizes import symbol_name, symbols_in
+from thixo.graph.trace import size_hint
 from thixo.pytree import tree_flatten, tree_unflatten
 from thixo.symbolic import Dim
 
@@ -324,9 +325,9 @@ def _types(leaves: list[Any], names: list[str], fixed: bool) -> list[Type | None
         for size in leaf.shape:
             if size > 1 and not fixed:
                 symbol = next(c for c in letters if c not in taken)
-                shape.append(Dim(symbol, hint=size, low=2))
+                shape.append(Dim(symbol, hint=size_hint(size), low=2))
             else:
-                shape.append(size)
+                shape.append(int(size))
         types.append(Type(leaf.dtype, shape, type_of(leaf).device))
     return types
 

@@ -28,14 +28,32 @@ _REFLECTED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le", "eq": "eq", "ne": 
 
 def spread(choice: Choice, use: Callable[[Any], Any]) -> Any:
     """Use each of the objects that a choice may be; what comes out is merged."""
+    return _spread(choice, lambda i: use(choice.options[i]))
+
+
+def _spread(choice: Choice, use: Callable[[int], Any]) -> Any:
+    """The same by the places of the objects. What comes out of each may be a choice that goes with this one."""
+    count = len(choice.options)
+    made: dict[int, Any] = {}
+
+    def one(i: int) -> Any:
+        made[i] = use(i)
+        return made[i]
 
     def part(i: int) -> Any:
-        if i == len(choice.options) - 1:
-            return use(choice.options[i])
+        if i == count - 1:
+            return one(i)
         test = Number("bool", choice.index == i)
-        return ifexp(test, lambda: use(choice.options[i]), lambda: part(i + 1), None, None, ())
+        return ifexp(test, lambda: one(i), lambda: part(i + 1), None, None, ())
 
-    return part(0)
+    found = part(0)
+    if isinstance(found, Choice) and found is not choice and found.source is None:
+        parts = [made.get(i) for i in range(count)]
+        if len(found.options) == count and not any(isinstance(x, Choice) for x in parts):
+            same = all(x is y for x, y in zip(found.options, parts, strict=True))
+            if same or isinstance(found, Union):
+                found.source = choice if choice.source is None else choice.source
+    return found
 
 
 def as_plain_tensor(x: Mixed, what: str) -> Any:
@@ -47,6 +65,8 @@ def as_plain_tensor(x: Mixed, what: str) -> Any:
 
 def binary(op: str, a: Any, b: Any) -> Any:
     """`a + b` and its like."""
+    if isinstance(a, Choice) and isinstance(b, Choice) and a.goes_with(b):
+        return _spread(a, lambda i: binary(op, a.options[i], b.options[i]))
     for x, use in ((a, lambda v: binary(op, v, b)), (b, lambda v: binary(op, a, v))):
         if isinstance(x, Choice):
             return spread(x, use)

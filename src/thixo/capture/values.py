@@ -126,9 +126,16 @@ class Mixed(Symbolic):
 class Choice(Symbolic):
     """One of some plain objects, by a number that the data decide."""
 
+    source: Any = None  # the choice whose options these were made of, one by one
+
     def __init__(self, options: list[Any], index: Any) -> None:
         self.options = options
         self.index = index
+
+    def goes_with(self, other: "Choice") -> bool:
+        """Whether the option at some place is chosen where that of another choice is."""
+        one, two = (c if c.source is None else c.source for c in (self, other))
+        return one is two
 
     def __repr__(self) -> str:
         return f"one of {len(self.options)} objects that the data choose"
