@@ -37,8 +37,8 @@ def test_weights_are_constants_of_the_program(net):
             close(quick(x), net(x))
     frozen = entry_of(quick).run
     assert isinstance(frozen, Frozen)
-    program = frozen._state.run.__self__._plain._executor.graph
-    assert len(program.inputs) == 1
+    program = frozen.state.function._plain._executor.graph
+    assert len(program.inputs) == 2  # the image, and one that nothing reads
     names = [n.op.full_name for n in program.nodes]
     assert not any("norm" in name or name == "fused" for name in names)  # they are folded
 
@@ -48,8 +48,10 @@ def test_what_changes_is_noticed(net, change):
     quick = tx.compile(net, freeze=True)
     x = tx.randn(2, 3, 8, 8)
     with tx.no_grad():
-        before = quick(x)
-        close(before, net(x))
+        for _ in range(4):
+            before = quick(x)
+            close(before, net(x))
+        assert quick._compiled_function._calls(entry_of(quick))  # without Python
         if change == "in place":
             net[0].weight.mul_(2)
         elif change == "loaded":
@@ -60,8 +62,12 @@ def test_what_changes_is_noticed(net, change):
             net[3].weight.data = tx.randn(16, 8, 3, 3)
         else:
             net[1].running_mean.add_(1)
-        after = quick(x)
-        close(after, net(x))
+        for _ in range(4):
+            after = quick(x)
+            close(after, net(x))
+    for p in net.parameters():
+        p.requires_grad_(True)
+    assert quick(x).requires_grad
     assert not tx.allclose(after, before, atol=1e-3)
 
 
@@ -114,6 +120,16 @@ def test_a_weight_that_is_returned_is_itself():
         close(y, x @ weight + 1)
     other.add_(1)
     close(f(x)[2], x @ weight + 2)
+
+
+def test_other_memory_is_noticed():
+    weight = tx.full((2, 2), 3.0)
+    f = tx.compile(lambda x: x @ weight, freeze=True)
+    with tx.no_grad():
+        for value in (3.0, 1.0, 2.0):
+            weight.data = tx.full((2, 2), value)
+            for _ in range(4):
+                assert tx.equal(f(tx.ones(2, 2)), tx.full((2, 2), 2 * value))
 
 
 def test_nothing_to_freeze():

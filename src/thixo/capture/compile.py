@@ -19,6 +19,7 @@ from thixo.capture.compile_backends import checked_backend
 from thixo.capture.compile_cache import Failed, Graphs, Options, without_first
 from thixo.capture.compile_quick import quick_spec
 from thixo.capture.debug import noted_as
+from thixo.capture.frozen import Frozen
 from thixo.errors import ArgumentError
 from thixo.graph.ir import Graph
 from thixo.graph.trace import current_trace
@@ -66,6 +67,9 @@ class CompiledFunction(_core.Guarded):
         except Failed as failure:
             failed = failure
         else:
+            if isinstance(entry.run, Frozen) and entry.run.is_renewed:
+                self._forget()  # programs of constants that are no longer true
+                entry.run.is_renewed = False
             if entry.calls > 1 and self._tries < TRIES:
                 self._tries += 1
                 spec = quick_spec(entry, args, kwargs)

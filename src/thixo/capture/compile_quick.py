@@ -14,6 +14,7 @@ from thixo import _core
 from thixo.capture.compile_after import after
 from thixo.capture.compile_backends import Compiled
 from thixo.capture.compile_places import Places, Unsupported
+from thixo.capture.frozen import Frozen
 from thixo.capture.open_numbers import OpenNumber
 from thixo.capture.paths import Path, Scalar
 from thixo.random import default_generator
@@ -26,7 +27,12 @@ _MOST = 64  # arguments, with what is in them
 def quick_spec(entry: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
     """What `_core.Guarded` needs to serve calls like this one, which has just been served; None where Python is needed."""
     run, captured = entry.run, entry.captured
-    if not isinstance(run, Compiled) or run.replayed or captured.sizes or entry.says:
+    if captured.sizes or entry.says:
+        return None
+    if isinstance(run, Frozen):
+        if _core.is_grad_enabled() or captured.needs:
+            return None  # whether weights need gradients matters then
+    elif not isinstance(run, Compiled) or run.replayed:
         return None
     try:
         # The call itself may have changed what it depends on.
@@ -36,7 +42,9 @@ def quick_spec(entry: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
 
 
 def _spec(entry: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    captured, function = entry.captured, entry.run.function
+    captured, run = entry.captured, entry.run
+    state = run.state if isinstance(run, Frozen) else None
+    function = run.function if state is None else state.function
     call = _Arguments(captured, args, kwargs)
     watch = Places([args, kwargs])
     for one in captured.assumed:
@@ -55,6 +63,11 @@ def _spec(entry: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str
     for tensor in function._tensors:
         inputs.append((-1, tensor, int(tensor.requires_grad) if matters else -1, None, None))
     given = [*tensors, *function._tensors]
+    if state is not None:
+        if any(tensors[i] is not t for i, t in zip(run.places, state.tensors, strict=True)):
+            return None  # another thread's call was in between
+        inputs = [*[inputs[i] for i in run.left], (-2, state.unwritten, -1, None, None)]
+        given = [*[given[i] for i in run.left], state.mark]
     found = _program(function, given)
     if found is None:
         return None

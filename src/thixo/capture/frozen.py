@@ -15,9 +15,10 @@ import numpy as np
 from thixo import _core
 from thixo.capture.joint import GraphFunction
 from thixo.capture.paths import Scalar
-from thixo.graph.constants import as_array
-from thixo.graph.ir import Graph
+from thixo.graph.constants import as_array, type_of
+from thixo.graph.ir import Graph, Value
 from thixo.graph.sizes import symbols_in
+from thixo.ops import public as tx
 
 Run = Callable[[Sequence[Any]], tuple[list[Any], dict[str, int]]]
 
@@ -34,8 +35,16 @@ class _State(NamedTuple):
     """A graph with constants, and what these were made of."""
 
     tensors: list[Any]
-    versions: list[int]
-    run: Run
+    written: list[Any]
+    held: list[Any]  # their memory, which thus is nobody else's
+    function: GraphFunction
+    mark: Any  # the last input of the function, which nothing reads
+
+    def unwritten(self) -> Any:
+        """The mark, for the native core; raises where a tensor was written since, so that Python looks."""
+        if _written(self.tensors) != self.written:
+            raise LookupError("a tensor was written")
+        return self.mark
 
 
 class Frozen:
@@ -66,32 +75,42 @@ class Frozen:
             and not any(symbols_in(s) for s in value.type.shape)
         ]
         frozen = set(self.places)
-        self._left = [i for i in range(len(graph.inputs)) if i not in frozen]
-        self._state: _State | None = None
+        self.left = [i for i in range(len(graph.inputs)) if i not in frozen]
+        self.state: _State | None = None
+        self.is_renewed = False  # whether there were other constants before; whoever keeps programs with these resets it
 
     def __call__(self, tensors: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
         """The outputs, and the sizes that are asked for."""
         if _core.is_grad_enabled() and any(t.requires_grad for t in tensors):
             return self._others(tensors)
         found = [tensors[i] for i in self.places]
-        versions = [t._version for t in found]
-        state = self._state
+        written = _written(found)
+        state = self.state
         if (
             state is None
-            or state.versions != versions
+            or state.written != written
             or any(a is not b for a, b in zip(state.tensors, found, strict=True))
         ):
-            state = self._state = self._made(found, versions)
-        return state.run([tensors[i] for i in self._left])
+            self.is_renewed = state is not None
+            state = self.state = self._made(found, written)
+        return state.function.with_sizes([*[tensors[i] for i in self.left], state.mark])
 
-    def _made(self, tensors: list[Any], versions: list[int]) -> _State:
+    def _made(self, tensors: list[Any], written: list[Any]) -> _State:
         old, made = self._graph, Graph(self._graph.name)
-        made.inputs = [old.inputs[i] for i in self._left]
+        made._names = dict(old._names)
+        mark = tx.zeros(())
+        unread = Value(made.fresh_name("mark"), type_of(mark))
+        made.inputs = [*[old.inputs[i] for i in self.left], unread]
         made.constants = dict(old.constants)
         for i, tensor in zip(self.places, tensors, strict=True):
             made.constants[old.inputs[i]] = array = np.array(as_array(tensor))
             array.flags.writeable = False
         made.nodes, made.guards = list(old.nodes), list(old.guards)
         made.outputs = list(old.outputs)
-        made._names = dict(old._names)
-        return _State(tensors, versions, GraphFunction(made, sizes=self._sizes).with_sizes)
+        held = [t.detach() for t in tensors]
+        return _State(tensors, written, held, GraphFunction(made, sizes=self._sizes), mark)
+
+
+def _written(tensors: Sequence[Any]) -> list[Any]:
+    """Where tensors lie and how often that was written."""
+    return [(t.data_ptr(), t._version) for t in tensors]
