@@ -45,10 +45,10 @@ def compiled_peer(suite: Any, eager: type) -> type:
             return self.decorator(f)
 
         def infer(self, fn: Any, params: dict[str, Any], inputs: Sequence[Any]) -> Any:
-            """As the suite does; convolutions have weights that are constants, as in declared graphs and with frozen peers."""
+            """As the suite does, with weights that are constants, as in declared graphs and with frozen peers."""
             tx, given = self.t, [self.tensor(a) for a in inputs]
             module = self.module(fn, params, False)
-            freezes = self.decorator is tx.compile and any(a.ndim == 4 for a in params.values())
+            freezes = self.decorator is tx.compile and bool(params)
             model = tx.compile(module, freeze=True) if freezes else self.compile(module)
 
             def run() -> Any:
