@@ -461,3 +461,18 @@ def test_zero_dimensions():
     assert tx.gather(x, 0, tx.tensor(0)).item() == tx.median(x).item() == 3
     assert tx.topk(x, 1).values.item() == tx.kthvalue(x, 1).values.item() == 3
     assert tx.stack([x, x]).tolist() == [3, 3]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "int8"])
+def test_sorts_of_every_short_length_keep_equals_in_order(dtype):
+    rng = np.random.default_rng(0)
+    for length in (*range(1, 40), 63, 64, 65, 71, 113, 127, 128, 129, 200, 255, 256, 257):
+        for high in (2, 5, 100):  # many equals, and few
+            x = rng.integers(-high, high, (6, length)).astype(dtype)
+            values, places = tx.sort(tx.tensor(x), dim=1, stable=True)
+            wanted = np.argsort(x, axis=1, kind="stable")
+            np.testing.assert_array_equal(places.numpy(), wanted)
+            np.testing.assert_array_equal(values.numpy(), np.take_along_axis(x, wanted, 1))
+            places = tx.sort(tx.tensor(x), dim=1, descending=True, stable=True)[1].numpy()
+            wanted = np.argsort(-x.astype(np.float64), axis=1, kind="stable")
+            np.testing.assert_array_equal(places, wanted)

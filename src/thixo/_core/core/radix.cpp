@@ -2,6 +2,8 @@
 // sorted from its last digit on.
 #include <algorithm>
 #include <memory>
+#include <type_traits>
+#include <utility>
 
 #include "sort_keys.h"
 #include "thread_pool.h"
@@ -28,6 +30,42 @@ void insertion_sort(E* a, int64_t n) {
   }
 }
 
+// Entries of one word are compared whole: equal keys are in the order of their places, which the word's low half has.
+template <class E>
+inline bool goes_before(const E& a, const E& b) {
+  if constexpr (std::is_same_v<E, uint64_t>) return a < b;
+  else return key_of(a) < key_of(b);
+}
+
+inline void put_in_order(uint64_t& a, uint64_t& b) {
+  const uint64_t x = a, y = b;
+  a = x < y ? x : y;
+  b = x < y ? y : x;
+}
+
+// Up to 9 words, by exchanges that are the same whatever the keys are: a branch that nobody foresees takes as long as ten of them.
+inline void sort_few(const uint64_t* a, int64_t n, uint64_t* to) {
+  const uint64_t ninth = n == 9 ? a[8] : 0;
+  uint64_t v[8];
+  for (int64_t i = 0; i < 8; ++i) v[i] = i < n ? a[i] : ~uint64_t(0);
+  constexpr int kPairs[19][2] = {{0, 2}, {1, 3}, {4, 6}, {5, 7}, {0, 4}, {1, 5}, {2, 6}, {3, 7}, {0, 1}, {2, 3},
+                                 {4, 5}, {6, 7}, {2, 4}, {3, 5}, {1, 4}, {3, 6}, {1, 2}, {3, 4}, {5, 6}};
+  [&]<size_t... k>(std::index_sequence<k...>) {
+    (put_in_order(v[kPairs[k][0]], v[kPairs[k][1]]), ...);
+  }(std::make_index_sequence<19>());
+  if (n < 9) {
+    for (int64_t i = 0; i < n; ++i) to[i] = v[i];
+    return;
+  }
+  int64_t before = 0;  // of the ninth
+  for (int64_t i = 0; i < 8; ++i) {
+    const bool after = ninth < v[i];
+    to[i + after] = v[i];
+    before += !after;
+  }
+  to[before] = ninth;
+}
+
 // Two sorted runs of `half` and `n - half` entries into one, from both ends at once: no branch depends on the keys.
 template <class E>
 void merge_runs(const E* a, int64_t half, int64_t n, E* to) {
@@ -39,12 +77,14 @@ void merge_runs(const E* a, int64_t half, int64_t n, E* to) {
   // Equal halves (they differ by one at most) cannot run empty before the middle is reached from either end.
   E *first = to, *last = to + n - 1;
   for (int64_t i = 0; i < n / 2; ++i) {
-    const bool take_right = key_of(*right) < key_of(*left);
-    *first++ = take_right ? *right : *left;
+    const E l = *left, r = *right;
+    const bool take_right = goes_before(r, l);
+    *first++ = take_right ? r : l;
     right += take_right;
     left += !take_right;
-    const bool take_left = key_of(*right_end) < key_of(*left_end);
-    *last-- = take_left ? *left_end : *right_end;
+    const E l_end = *left_end, r_end = *right_end;
+    const bool take_left = goes_before(r_end, l_end);
+    *last-- = take_left ? l_end : r_end;
     left_end -= take_left;
     right_end -= !take_left;
   }
@@ -61,7 +101,9 @@ inline bool merging_is_faster(int64_t n, int bits) {
 
 template <class E>
 void merge_sort(E* a, E* b, int64_t n, bool into_b) {
-  if (n <= 8) {
+  if constexpr (std::is_same_v<E, uint64_t>) {
+    if (n <= 9) return sort_few(a, n, into_b ? b : a);
+  } else if (n <= 8) {
     insertion_sort(a, n);
     if (into_b) std::copy_n(a, n, b);
     return;
