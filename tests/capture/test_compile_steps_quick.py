@@ -225,3 +225,54 @@ def test_a_failure_leaves_what_was_written_before():
         step(tx.tensor([0, 9]))
     assert table.weight.tolist() == weight
     assert optimizer.state[table.weight]["step"].item() == count
+
+
+def test_results_in_containers():
+    @tx.compile
+    def f(x):
+        both = [x, x + 1]
+        return {"loss": x.sum(), "parts": both, "mean": (x.mean().item(), None)}
+
+    for i in range(5):
+        found = f(tx.full((2,), float(i)))
+    before = native_calls(f)
+    x = tx.tensor([1.0, 3.0])
+    found = f(x)
+    assert native_calls(f) == before + 1
+    assert list(found) == ["loss", "parts", "mean"]
+    assert found["loss"].item() == 4.0
+    assert found["parts"][0] is x
+    assert found["parts"][1].tolist() == [2.0, 4.0]
+    assert found["mean"] == (2.0, None)
+    assert f(x)["parts"] is not found["parts"]
+
+
+def test_one_list_at_two_places_of_a_result():
+    def f(x):
+        both = [x + 1]
+        return both, {"again": both}
+
+    f = tx.compile(f)
+    for _ in range(5):
+        first, second = f(tx.ones(2))
+        assert first is second["again"]
+
+
+def test_a_variable_of_a_closure_that_counts():
+    def make():
+        count = 0
+
+        def f(x):
+            nonlocal count
+            count += 1
+            return x * count
+
+        return tx.compile(f)
+
+    f = make()
+    for i in range(1, 9):
+        assert f(tx.ones(1)).item() == i
+    before = native_calls(f)
+    for i in range(9, 13):
+        assert f(tx.ones(1)).item() == i
+    assert native_calls(f) == before + 4

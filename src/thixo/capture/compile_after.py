@@ -9,7 +9,7 @@ from typing import Any
 
 from thixo import _core
 from thixo.capture.compile_places import Places, Unsupported
-from thixo.capture.journal import Attribute, Global, Gradient, RequiresGrad
+from thixo.capture.journal import Attribute, Global, Gradient, RequiresGrad, Variable
 from thixo.capture.plans import (
     AddOne,
     Constant,
@@ -26,6 +26,7 @@ from thixo.ops import public as tx
 from thixo.symbolic import Dim
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_CONTAINERS: dict[Any, str] = {list: "list", tuple: "tuple", dict: "dict"}
 _NOTHING = ("constant", 0, None, None)
 
 
@@ -35,7 +36,7 @@ def after(captured: Any, function: Any, watch: Places, given: list[Any], recorde
     try:
         values = _Values(function, given, recorded)
         changes = [one for change in captured.changes for one in _change(change, values, watch)]
-        return changes, values.result(captured.result)
+        return changes, values.of(captured.result)
     except Unsupported:
         count = captured.given
 
@@ -58,6 +59,8 @@ def _change(change: Any, values: _Values, watch: Places) -> list[Any]:
     new = values.of(change.maker)
     if isinstance(cell, Gradient):
         return [("gradient", owner, None, new)]
+    if isinstance(cell, Variable):
+        return [("variable", cell.owner, None, new)]
     if isinstance(cell, Global) and type(owner) is dict:
         return [("entry", owner, cell.name, new)]
     if isinstance(cell, Attribute):
@@ -72,13 +75,8 @@ class _Values:
         self._results = function._results
         self._given = given
         self._recorded = recorded
+        self._met: set[int] = set()  # containers
         self._seen = [look.place for look in self._results.looks if look.computed]
-
-    def result(self, maker: Any) -> Any:
-        """Whether it is a tuple, and what is in it."""
-        if isinstance(maker, Parts) and type(maker.frozen.origin) is tuple:
-            return True, [self.of(part) for part in maker.parts]
-        return False, [self.of(maker)]
 
     def of(self, maker: Any) -> Any:
         """One value."""
@@ -99,7 +97,17 @@ class _Values:
             if not _core.is_grad_enabled():
                 return ("tensor", place, None, sizes)
             return ("made", place, without_graph, sizes)
+        if isinstance(maker, Parts):
+            return self._container(maker)
         raise Unsupported
+
+    def _container(self, maker: Parts) -> Any:
+        kind = _CONTAINERS.get(type(maker.frozen.origin))
+        if kind is None or id(maker) in self._met:
+            raise Unsupported  # of another class, or one object at two places
+        self._met.add(id(maker))
+        keys = tuple(maker.frozen.keys) if kind == "dict" else ()
+        return (kind, [self.of(part) for part in maker.parts], keys)
 
     def _place(self, output: int) -> tuple[int, Any]:
         """Where a result is among what the program gives, or (negative) among its inputs; the sizes it gets."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from types import FunctionType, MethodType, ModuleType
+from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from thixo import _core
@@ -123,16 +123,20 @@ class Places:
             found = self._step(found, how, key)
         return found
 
-    def number(self, path: Path) -> tuple[dict[Any, Any], Any]:
-        """The dict where a number is found, and its key there; the way to the dict is looked at."""
+    def number(self, path: Path) -> tuple[Any, Any]:
+        """The dict or cell where a number is found, and its key there; the way to it is looked at."""
         if path.is_of_argument or not path.steps:
             raise Unsupported
         *before, (how, key) = path.steps
         owner = self.follow(Path(path.start, path.label, tuple(before)))
         if how == "item" and type(owner) is dict:
             return owner, key
+        if how == "cell" and isinstance(owner, FunctionType):
+            return owner.__closure__[key], None  # type: ignore[index]
         if how != "attr":
             raise Unsupported
+        if key == "cell_contents" and isinstance(owner, CellType):
+            return owner, None
         return self.attribute(owner, key), key
 
     def attribute(self, owner: Any, name: str) -> dict[str, Any]:

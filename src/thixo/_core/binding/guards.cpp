@@ -20,7 +20,7 @@ struct Quick {
     Object value;  // of a dict: its keys; of a number: its type
   };
   struct Input {
-    int argument;   // -1: what was found by a path; -2: what a function gives; -3: a number in a dict
+    int argument;   // -1: what was found by a path; -2: what a function gives; -3: a number in a dict or a cell
     Object tensor;  // of a number: the dict
     int grad;  // whether it must require a gradient; -1: it does not matter
     Object key, type;  // of a number; without a type it is a float or an int
@@ -172,7 +172,7 @@ bool fits(Quick& q, PyObject* const* args, size_t count, PyObject* names, Given&
     PyObject* tensor = input.argument >= 0 ? leaves[input.argument] : input.tensor.get();
     const bool by_key = input.argument == -3;
     if (by_key || (input.argument >= 0 && q.arguments[size_t(input.argument)].how == Quick::How::Number)) {
-      PyObject* number = by_key ? PyDict_GetItemWithError(tensor, input.key.get()) : tensor;
+      PyObject* number = !by_key ? tensor : PyCell_Check(tensor) ? PyCell_GET(tensor) : PyDict_GetItemWithError(tensor, input.key.get());
       PyErr_Clear();
       Ref<Tensor> t = number ? number_tensor(input, number) : Ref<Tensor>();
       if (!t) return false;
@@ -292,7 +292,7 @@ PyObject* add_quick(PyObject* object, PyObject* spec) {
       PyObject *tensor, *key, *type;
       if (!PyArg_ParseTuple(PyList_GET_ITEM(inputs, i), "iOiOO", &argument, &tensor, &grad, &key, &type)) throw PythonError();
       if (argument == -1 && !is_tensor(tensor)) raise(ErrorKind::Argument, "guards: a tensor is needed");
-      if (argument == -3 && !PyDict_Check(tensor)) raise(ErrorKind::Argument, "guards: a dict is needed");
+      if (argument == -3 && !PyDict_Check(tensor) && !PyCell_Check(tensor)) raise(ErrorKind::Argument, "guards: a dict or a cell is needed");
       if (argument >= 0 && size_t(argument) >= q->arguments.size()) raise(ErrorKind::Argument, "guards: there is no such argument");
       q->inputs.push_back({argument, Object::borrow(tensor), grad, Object::borrow(key), type == Py_None ? Object() : Object::borrow(type), {}});
     }

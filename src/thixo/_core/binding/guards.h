@@ -61,31 +61,33 @@ class Watch {
 class After {
  public:
   After() = default;
-  After(PyObject* changes, PyObject* result);  // see capture/compile_after.py
+  After(PyObject* changes, PyObject* result);  // a list and a value: see capture/compile_after.py
   // The result; everything is changed. Null with an exception where that failed.
   Object finish(PyObject* made, PyObject* const* given) const;
   int visit(visitproc visit, void* arg) const;
 
  private:
-  enum class What : uint8_t { Constant, Tensor, Number, Made };
+  enum class What : uint8_t { Constant, Tensor, Number, Made, List, Tuple, Dict };
   struct Value {
     What what;
     int place;     // >= 0: of the program; -1 - i: input i
-    Object object; // a constant, the type of a number, what makes something of a tensor
+    Object object; // a constant, the type of a number, what makes something of a tensor, the keys of a dict
     bool shaped;
     Dims sizes;   // that a result gets, where it is another one than the program's
+    std::vector<Value> parts;  // of a container
   };
-  enum class How : uint8_t { Gradient, Count, Entry };
+  enum class How : uint8_t { Gradient, Count, Entry, Variable };
   struct Change {
     How how;
     Object owner, key;
     Value value;
   };
   std::vector<Change> changes_;
-  std::vector<Value> result_;
-  bool tuple_ = false;
+  Value result_{};
   static Value value_of(PyObject* spec);
   static Object make(const Value& value, PyObject* made, PyObject* const* given);
+  static Object container(const Value& value, PyObject* made, PyObject* const* given);
+  static int visit(const Value& value, visitproc visit, void* arg);
 };
 
 // A graph on the tape, forward and backward by native programs: made by capture/compile_quick.py.

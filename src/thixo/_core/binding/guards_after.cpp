@@ -34,13 +34,25 @@ void count_one(PyObject* owner) {
 
 }  // namespace
 
-// (what, place, object, sizes or None); what: "constant", "tensor", "number", "made"
+// (what, place, object, sizes or None); what: "constant", "tensor", "number", "made"; or, of a container, (what, values, keys)
 After::Value After::value_of(PyObject* spec) {
-  const char* what;
-  int place;
+  const char* text = PyUnicode_AsUTF8(part(spec, 0));
+  if (!text) throw PythonError();
+  const std::string what = text;
+  Value value{};
+  if (what == "list" || what == "tuple" || what == "dict") {
+    value.what = what == "list" ? What::List : what == "tuple" ? What::Tuple : What::Dict;
+    PyObject* parts = part(spec, 1);
+    value.object = Object::borrow(part(spec, 2));
+    if (!PyList_Check(parts)) raise(ErrorKind::Argument, "guards: a list is needed");
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(parts); ++i) value.parts.push_back(value_of(PyList_GET_ITEM(parts, i)));
+    if (value.what == What::Dict && PyTuple_Size(value.object.get()) != PyList_GET_SIZE(parts)) raise(ErrorKind::Argument, "guards: other keys than values");
+    return value;
+  }
   PyObject *object, *sizes;
-  if (!PyArg_ParseTuple(spec, "siOO", &what, &place, &object, &sizes)) throw PythonError();
-  Value value{*what == 'c' ? What::Constant : *what == 't' ? What::Tensor : *what == 'n' ? What::Number : What::Made, place, Object::borrow(object), false, {}};
+  if (!PyArg_ParseTuple(spec, "siOO", &text, &value.place, &object, &sizes)) throw PythonError();
+  value.what = what == "constant" ? What::Constant : what == "tensor" ? What::Tensor : what == "number" ? What::Number : What::Made;
+  value.object = Object::borrow(object);
   if (PyTuple_Check(sizes)) {
     value.shaped = true;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sizes); ++i) value.sizes.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, i)));
@@ -50,26 +62,42 @@ After::Value After::value_of(PyObject* spec) {
 }
 
 After::After(PyObject* changes, PyObject* result) {
-  if (!PyList_Check(changes) || !PyList_Check(part(result, 1))) raise(ErrorKind::Argument, "guards: lists are needed");
+  if (!PyList_Check(changes)) raise(ErrorKind::Argument, "guards: a list is needed");
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(changes); ++i) {  // (how, owner, key, value)
     PyObject* one = PyList_GET_ITEM(changes, i);
     const char* how = PyUnicode_AsUTF8(part(one, 0));
     if (!how) throw PythonError();
-    const How kind = *how == 'g' ? How::Gradient : *how == 'c' ? How::Count : How::Entry;
+    const How kind = *how == 'g' ? How::Gradient : *how == 'c' ? How::Count : *how == 'v' ? How::Variable : How::Entry;
     PyObject* owner = part(one, 1);
-    if (kind == How::Entry ? !PyDict_Check(owner) : !is_tensor(owner)) raise(ErrorKind::Argument, "guards: a change of something else");
+    if (kind == How::Entry ? !PyDict_Check(owner) : kind == How::Variable ? !PyCell_Check(owner) : !is_tensor(owner)) raise(ErrorKind::Argument, "guards: a change of something else");
     if (kind == How::Count && tensor_of(owner)->dtype != DType::F32 && tensor_of(owner)->dtype != DType::F64)
       raise(ErrorKind::Argument, "guards: a count of another dtype");
     changes_.push_back({kind, Object::borrow(owner), Object::borrow(part(one, 2)), value_of(part(one, 3))});
   }
-  tuple_ = part(result, 0) == Py_True;
-  PyObject* values = part(result, 1);
-  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(values); ++i) result_.push_back(value_of(PyList_GET_ITEM(values, i)));
-  if (!tuple_ && result_.size() != 1) raise(ErrorKind::Argument, "guards: one result is needed");
+  result_ = value_of(result);
+}
+
+Object After::container(const Value& value, PyObject* made, PyObject* const* given) {
+  const Py_ssize_t count = Py_ssize_t(value.parts.size());
+  if (value.what == What::Dict) {
+    Object dict = Object::own(PyDict_New());
+    for (Py_ssize_t i = 0; i < count; ++i)
+      if (PyDict_SetItem(dict.get(), PyTuple_GET_ITEM(value.object.get(), i), make(value.parts[size_t(i)], made, given).get()) < 0) throw PythonError();
+    return dict;
+  }
+  const bool list = value.what == What::List;
+  Object all = Object::own(list ? PyList_New(count) : PyTuple_New(count));
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    PyObject* one = make(value.parts[size_t(i)], made, given).give();
+    if (list) PyList_SET_ITEM(all.get(), i, one);
+    else PyTuple_SET_ITEM(all.get(), i, one);
+  }
+  return all;
 }
 
 Object After::make(const Value& value, PyObject* made, PyObject* const* given) {
   if (value.what == What::Constant) return value.object;
+  if (value.what >= What::List) return container(value, made, given);
   PyObject* tensor = value.place >= 0 ? PyList_GET_ITEM(made, value.place) : given[-1 - value.place];
   if (value.what == What::Number) {
     Tensor& t = *tensor_of(tensor);
@@ -91,13 +119,7 @@ Object After::make(const Value& value, PyObject* made, PyObject* const* given) {
 Object After::finish(PyObject* made, PyObject* const* given) const {
   SmallVector<Object, 8> values;  // all are made before anything is changed
   for (const Change& one : changes_) values.push_back(make(one.value, made, given));
-  Object result;
-  if (tuple_) {
-    result = Object::own(PyTuple_New(Py_ssize_t(result_.size())));
-    for (size_t i = 0; i < result_.size(); ++i) PyTuple_SET_ITEM(result.get(), Py_ssize_t(i), make(result_[i], made, given).give());
-  } else {
-    result = make(result_[0], made, given);
-  }
+  Object result = make(result_, made, given);
   for (size_t i = 0; i < changes_.size(); ++i) {
     const Change& one = changes_[i];
     switch (one.how) {
@@ -109,6 +131,9 @@ Object After::finish(PyObject* made, PyObject* const* given) const {
         break;
       case How::Entry:
         if (PyDict_SetItem(one.owner.get(), one.key.get(), values[i].get()) < 0) throw PythonError();
+        break;
+      case How::Variable:
+        if (PyCell_Set(one.owner.get(), values[i].get()) < 0) throw PythonError();
     }
   }
   return result;
@@ -118,9 +143,15 @@ int After::visit(visitproc visit, void* arg) const {
   for (const Change& one : changes_) {
     Py_VISIT(one.owner.get());
     Py_VISIT(one.key.get());
-    Py_VISIT(one.value.object.get());
+    if (const int status = After::visit(one.value, visit, arg)) return status;
   }
-  for (const Value& one : result_) Py_VISIT(one.object.get());
+  return After::visit(result_, visit, arg);
+}
+
+int After::visit(const Value& value, visitproc visit, void* arg) {
+  Py_VISIT(value.object.get());
+  for (const Value& one : value.parts)
+    if (const int status = After::visit(one, visit, arg)) return status;
   return 0;
 }
 
