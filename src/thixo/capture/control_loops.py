@@ -19,7 +19,7 @@ from thixo.capture.control import (
 )
 from thixo.capture.frames import Inner, current
 from thixo.capture.items import Items, as_items
-from thixo.capture.merge import freeze
+from thixo.capture.merge import Frozen, freeze
 from thixo.capture.numbers import as_tensor
 from thixo.capture.paths import note_old
 from thixo.capture.refusal import Refused
@@ -374,11 +374,17 @@ class Loop:
 
     def _after(self, left: Left) -> list[Any]:
         cells = [
-            left.cells[c.key][1] if c.key in left.cells else freeze(c.read(), self.capture)
+            _written(left.cells[c.key][1], freeze(c.read(), self.capture), left)
+            if c.key in left.cells
+            else freeze(c.read(), self.capture)
             for c in self.cells
         ]
         tensors = [left.tensors[id(t)][1] if id(t) in left.tensors else t for t in self.tensors]
-        return [*left.variables, *cells, *tensors]
+        variables = [
+            _written(v, slot.start, left)
+            for v, slot in zip(left.variables, self.slots, strict=False)
+        ]
+        return [*variables, *cells, *tensors]
 
     def _compare(self, left: Left) -> bool:
         stable = True
@@ -457,6 +463,32 @@ class Loop:
                 self.capture.journal.write(cell, value)
         for tensor, value in zip(self.tensors, made[self.count + len(self.cells) :], strict=True):
             assign(outer, tensor, value, [self.left])
+        for x, new in zip(self.left.variables, made, strict=False):
+            if new is None:
+                continue
+            found = leaves(freeze(_value(new), self.capture))
+            for old, copy in zip(leaves(_value(x)), found, strict=False):
+                same = self.left.tensors.get(id(old))
+                if same is not None and isinstance(copy, _core.Tensor) and copy is not old:
+                    # For Python both are one tensor.
+                    self.capture.copies.append((weakref.ref(copy), outer.aliases._root(same[0])))
+
+
+def _written(x: Any, start: Any, left: Left) -> Any:
+    """What a variable is behind a turn, which may have written tensors from outside that it did not have before."""
+    if x is start:
+        return x
+    if isinstance(x, Maybe):
+        return Maybe(_written(x.value, start, left), x.flag)
+    if isinstance(x, Frozen):
+        before = start.parts if isinstance(start, Frozen) else []
+        made = Frozen(x.origin, x.keys)
+        made.parts = [
+            _written(part, before[i] if i < len(before) else None, left)
+            for i, part in enumerate(x.parts)
+        ]
+        return made
+    return left.tensors[id(x)][1] if id(x) in left.tensors else x
 
 
 def _value(x: Any) -> Any:
