@@ -13,7 +13,7 @@ from thixo.autodiff.control import CONTROL_RULES
 from thixo.autodiff.depending import has_gradient
 from thixo.autodiff.recording import closed_types
 from thixo.autodiff.reverse import Reverse, add_gradients
-from thixo.autodiff.used import Uses, spoils
+from thixo.autodiff.used import Uses
 from thixo.capture.frames import Inner, Outer
 from thixo.capture.refusal import Refused
 from thixo.errors import AutogradError, InplaceError, ThixoError, describe
@@ -167,15 +167,6 @@ def _inside(a: Any, inside: Mapping[Value, Value]) -> Any:
     return [_inside(e, inside) for e in a] if isinstance(a, list) else a
 
 
-def _exposed(trace: Trace) -> set[Value]:
-    """Values behind something that can make other than zeros of gradients that are zeros."""
-    found = set(trace.graph.inputs) if isinstance(trace, Inner) else set()
-    for node in trace.graph.nodes:
-        if spoils(node) or any(v in found for v in values_in(node.args)):
-            found.update(node.outputs)
-    return found
-
-
 class _OneNode(Reverse):
     """Reverse mode on a single node of a graph that is being recorded."""
 
@@ -189,7 +180,7 @@ class _OneNode(Reverse):
         self._tensors = {}
         self.active = {*inputs, *node.outputs}
         self.forward_nodes = 0
-        self.uses = Uses(self, known=_exposed(trace))
+        self.uses = Uses(self, known=set())  # the tape knows no flags
         self._node = node
 
     def back(self, outputs: Sequence[Value], gradients: Sequence[Any]) -> tuple[Any, ...]:
@@ -202,13 +193,6 @@ class _OneNode(Reverse):
             CONTROL_RULES[self._node.op.full_name](self, self._node)
         finally:
             self.trace.source = source
-        if any(self.uses.of(v).flag is not True for v in self.wrt):
-            # The tape inside hands no flags on: zeros would meet an infinite derivative.
-            raise _refused(
-                self.trace,
-                "gradients that are taken inside, through a branch or a loop",
-                "a path does not use a value whose derivative may be infinite; take them outside of what is captured",
-            )
         made = [v for node in self.graph.nodes[count:] for v in node.outputs]
         self.trace._ungraded.update(v for v in made if has_gradient(v.type.dtype))
         return tuple(self.gradients.get(v) for v in self.wrt)
