@@ -16,7 +16,7 @@ from typing import Any, TypeVar, overload
 from thixo import _core, config
 from thixo.capture import lazy as modes
 from thixo.capture.compile_backends import checked_backend
-from thixo.capture.compile_cache import Failed, Graphs, Options, without_first
+from thixo.capture.compile_cache import Entry, Failed, Graphs, Options, without_first
 from thixo.capture.compile_quick import quick_spec
 from thixo.capture.debug import noted_as
 from thixo.capture.frozen import Frozen
@@ -62,6 +62,10 @@ class CompiledFunction(_core.Guarded):
         if entry is None:
             graphs.lazy_calls += 1
             return self._lazily(*args, **kwargs)
+        return self._served(entry, args, kwargs)
+
+    def _served(self, entry: Entry, args: Any, kwargs: Any) -> Any:
+        """A call for which there is a graph."""
         try:
             result = entry(args, kwargs)
         except Failed as failure:
@@ -77,7 +81,7 @@ class CompiledFunction(_core.Guarded):
                     self._add_quick(spec)
             return result
         # Nothing has been changed yet, so Python does it all, up to the error if there is one.
-        if graphs.failed(entry, failed):
+        if self._graphs.failed(entry, failed):
             self._forget()
         with without_first(failed.printed), noted_as(failed.__cause__):
             return self.stands_for(*args, **kwargs)

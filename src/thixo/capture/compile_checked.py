@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from thixo import config
-from thixo.capture import lazy as modes
 from thixo.capture.compile import CompiledFunction
+from thixo.capture.compile_cache import Entry
 from thixo.capture.debug import Values, looked_into
 from thixo.capture.verify import verified
 from thixo.errors import ArgumentError
-from thixo.graph.trace import current_trace
 
 
 class CheckedFunction(CompiledFunction):
@@ -34,17 +32,10 @@ class CheckedFunction(CompiledFunction):
             )
         return self._values
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _served(self, entry: Entry, args: Any, kwargs: Any) -> Any:
         """Run the graph and the function, or the graph operator by operator."""
-        if config.eager or modes.get_mode() == "eager" or current_trace() is not None:
-            return self.stands_for(*args, **kwargs)
-        graphs = self._graphs
-        entry = graphs.find(args, kwargs)
-        if entry is None:
-            graphs.lazy_calls += 1
-            return self._lazily(*args, **kwargs)
         entry.calls += 1
-        if graphs.options.verify:
+        if self._graphs.options.verify:
             return verified(entry.captured, self.stands_for, args, kwargs, self.__name__)
         result, self._values = looked_into(entry.captured, args, kwargs)
         return result
