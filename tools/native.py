@@ -10,6 +10,7 @@ It needs cmake, ninja, numpy and llvmlite in the environment of the Python that 
 """
 
 import argparse
+import filecmp
 import os
 import shutil
 import subprocess
@@ -45,9 +46,9 @@ def configure(folder: Path, options: list[str]) -> None:
 
 
 def put(built: Path, target: Path) -> None:
-    """A copy of what was built, if there is no newer one. It is replaced, never written over: other processes may run the old one."""
+    """A copy of what was built, if another is there. It is replaced, never written over: other processes may run the old one."""
     target.parent.mkdir(exist_ok=True)
-    if target.exists() and target.stat().st_mtime >= built.stat().st_mtime:
+    if target.exists() and filecmp.cmp(built, target, shallow=False):
         return
     fresh = target.with_name(f".{built.name}.{os.getpid()}")
     shutil.copyfile(built, fresh)
@@ -55,10 +56,11 @@ def put(built: Path, target: Path) -> None:
     print(f"built {target.relative_to(ROOT)}")
 
 
-def install(folder: Path) -> None:
-    """The extension module and the generated kernels, beside their Python files."""
+def install(folder: Path, operators: bool) -> None:
+    """The extension module and the generated kernels, beside their Python files; operators' kernels if this build made them."""
     place = ROOT / "src" / "thixo" / "_core"
-    for built in (*folder.glob("kernels-*.so"), *folder.glob("operators-*.so")):
+    made = ("kernels-*.so", "operators-*.so") if operators else ("kernels-*.so",)
+    for built in (path for pattern in made for path in folder.glob(pattern)):
         put(built, place / "lib" / built.name)
     module = f"_native{sysconfig.get_config_var('EXT_SUFFIX')}"
     put(folder / module, place / module)
@@ -100,7 +102,7 @@ def main() -> None:
     if build.returncode:
         sys.exit(build.returncode)
     if not args.no_python and not args.keep:
-        install(folder)
+        install(folder, args.operators)
     if args.tests:
         for built in folder.glob("kernels-*.so"):  # the core looks for them beside the program
             put(built, folder / "lib" / built.name)
