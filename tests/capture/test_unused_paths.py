@@ -29,12 +29,16 @@ USES = [
 
 def program(sharp, uses):
     lines = ["def f(x, y, m):\n", f"    n = {sharp}\n", *uses, "    return y * y + 0.5 * y\n"]
-    names = {"tx": tx}
     text = "".join(lines)
+    return defined(text), text
+
+
+def defined(text):
+    names = {"tx": tx}
     file = f"<unused path {hash(text)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     exec(compile(text, file, "exec"), names)
-    return names["f"], text
+    return names["f"]
 
 
 def gradients(f, at, y):
@@ -87,17 +91,58 @@ def test_a_norm_that_is_not_used(way):
     assert x.grad.tolist() == [1.0, 1.0]
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="the tape inside of a capture has no flags: zeros meet an infinite derivative",
-)
-def test_gradients_taken_inside_of_what_a_path_does_not_use():
-    def f(x):
-        n = x.sqrt()
-        y = x * 2.0
-        if y > 2:
-            y = y * n
-        return tx.autograd.grad(y, x)[0]
+# ---- gradients that captured code takes itself
 
-    x = tx.tensor(0.0, requires_grad=True)
-    assert tx.compile(f)(x).item() == f(x).item()
+INSIDE = """
+    made = tx.autograd.grad(y * y + 0.5 * y, [x, a], create_graph=True, materialize_grads=True)
+    more = tx.autograd.grad(made[0] + made[1] * made[1], [x, a], materialize_grads=True)
+    return y, *made, *more
+"""
+ONCE = """
+    return y, *tx.autograd.grad(y * y + 0.5 * y, [x, a], materialize_grads=True)
+"""
+LEAVES = """
+    x.grad, a.grad = tx.ones_like(x), tx.zeros_like(a)
+    (y * y + 0.5 * y).backward()
+    return y, x.grad, a.grad
+"""
+NESTED = [
+    "    if a < 2:\n        for row in m:\n            if y > 2:\n                y = y * n\n        y = y * 1.5\n",
+    "    if a > 2:\n        k = 0\n        while k < 2:\n            y = y + n\n            k += 1\n",
+    "    y = tx.switch(a.long(), [lambda p, q: p * 2.0, lambda p, q: p * q], (y, n))\n",
+    "    y = tx.scan(lambda c, r: (tx.cond(r.sum() > 9, lambda c: c * n, lambda c: c * 2.0, (c,)), c), y, m)[0]\n",
+]
+
+
+def taken_inside(way, sharp, uses, end, at, start):
+    text = "".join(
+        ["def f(x, a, m):\n", "    y = a * 1.0\n", f"    n = {sharp}\n", *uses, end.lstrip("\n")]
+    )
+    f = defined(text)
+
+    def results(f):
+        x, a = (tx.tensor(v, dtype=tx.float64, requires_grad=True) for v in (at, start))
+        return show(f(x, a, tx.ones(2, 3, dtype=tx.float64)))
+
+    assert str(results(way(f))) == str(results(f)), text
+
+
+@pytest.mark.parametrize("way", [tx.jit.script, tx.compile], ids=["script", "compile"])
+@pytest.mark.parametrize("end", [INSIDE, ONCE, LEAVES], ids=["twice", "once", "leaves"])
+@pytest.mark.parametrize("use", range(len(USES) + len(NESTED)))
+def test_gradients_taken_inside(way, end, use):
+    uses = [*USES, *NESTED][use]
+    taken_inside(way, "x.sqrt()", [uses], end, 0.0, 0.5)
+    taken_inside(way, "x.sqrt()", [uses], end, 1.5, 3.0 if "switch" not in uses else 1.0)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(SHARP),
+    st.lists(st.sampled_from([*USES, *NESTED]), min_size=1, max_size=2),
+    st.sampled_from([INSIDE, ONCE, LEAVES]),
+    st.sampled_from([0.0, 0.0, 1.5]),
+    st.sampled_from([0.5, 1.0]),
+)
+def test_small_programs_that_take_gradients_inside(sharp, uses, end, at, start):
+    taken_inside(tx.jit.script, sharp, uses, end, at, start)

@@ -116,18 +116,7 @@ class Uses:
         if use.flag is True or not use.spoilt:
             return gradient
         trace = self._reverse.trace
-        value = trace.value_of(gradient)
-        (type,) = closed_types([value.type])
-        with Trace("counts") as counts:
-            given = counts.input("g", type)
-            counts.graph.outputs = [counts.value_of(given)]
-        with Trace("counts_not") as counts_not:
-            given = counts_not.input("g", type)
-            zeros = tx.zeros(tuple(type.shape), dtype=type.dtype)
-            counts_not.graph.outputs = [counts_not.value_of(zeros)]
-        flag = trace.value_of(use.flag)
-        (made,) = record(trace, COND, flag, counts.finish(), counts_not.finish(), [value])
-        return make_symbolic(made)
+        return make_symbolic(zeros_unless(trace, trace.value_of(gradient), use.flag))
 
     # ---- flags
 
@@ -160,6 +149,21 @@ class Uses:
         if found is None:
             found = self._known[key] = (operator(*args), args)  # keeps them alive
         return found[0]
+
+
+def zeros_unless(trace: Trace, gradient: Value, flag: Any) -> Value:
+    """A gradient, or zeros where a flag says that it does not count."""
+    (type,) = closed_types([gradient.type])
+    with Trace("counts") as counts:
+        given = counts.input("g", type)
+        counts.graph.outputs = [counts.value_of(given)]
+    with Trace("counts_not") as counts_not:
+        given = counts_not.input("g", type)
+        zeros = tx.zeros(tuple(type.shape), dtype=type.dtype)
+        counts_not.graph.outputs = [counts_not.value_of(zeros)]
+    test = trace.value_of(flag)
+    (made,) = record(trace, COND, test, counts.finish(), counts_not.finish(), [gradient])
+    return made
 
 
 def spoils(node: Node) -> bool:

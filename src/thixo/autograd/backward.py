@@ -1,6 +1,6 @@
 """backward and grad: from results back to what they were computed from."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from thixo import _core
@@ -9,6 +9,20 @@ from thixo.errors import ArgumentError, AutogradError, ShapeError, describe
 from thixo.ops import public as tx
 
 Tensors = Tensor | Sequence[Tensor]
+
+# What runs a pass while a graph is recorded, where gradients of paths that are not taken must not count.
+_traced: list[Callable[..., Any]] = []
+
+
+def let_traces_run(way: Callable[..., Any]) -> None:
+    """Say what runs a pass of the tape while a graph is recorded; it gets what `_core.backward` gets."""
+    _traced[:] = [way]
+
+
+def _run(*args: Any) -> Any:
+    if _traced and _core.is_tracing():
+        return _traced[0](*args)
+    return _core.backward(*args)
 
 
 def backward(
@@ -36,7 +50,7 @@ def backward(
         if not t.is_leaf:
             t.retain_grad()
     keep = create_graph if retain_graph is None else retain_graph
-    _core.backward(roots, _seeds(roots, grad_tensors, "backward"), only, True, keep, create_graph)
+    _run(roots, _seeds(roots, grad_tensors, "backward"), only, True, keep, create_graph)
 
 
 def grad(
@@ -66,7 +80,7 @@ def grad(
         allow_unused = materialize_grads
     keep = create_graph if retain_graph is None else retain_graph
     seeds = _seeds(roots, grad_outputs, "grad")
-    found = list(_core.backward(roots, seeds, wanted, False, keep, create_graph))
+    found = list(_run(roots, seeds, wanted, False, keep, create_graph))
     for i, g in enumerate(found):
         if g is None and materialize_grads:
             found[i] = tx.zeros_like(wanted[i])

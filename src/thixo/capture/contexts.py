@@ -122,6 +122,8 @@ def _may_raise(node: Any, caught: tuple[Any, ...] = ()) -> bool:
         return True
     if node.op.kind == "control":
         return any(_may_raise(n, caught) for graph in graphs_in(node) for n in graph.nodes)
-    if node.op.kind == "pointwise":  # what is not total there fails for integers only: a division by zero
+    if (
+        node.op.kind == "pointwise"
+    ):  # what is not total there fails for integers only: a division by zero
         return not node.op.total and all(not v.type.dtype.is_floating_point for v in node.outputs)
     return node.op.kind != "view" and not getattr(node.op, "total", False)

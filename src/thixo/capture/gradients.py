@@ -10,6 +10,7 @@ from typing import Any
 from thixo import _core
 from thixo.autograd.backward import backward as run_backward
 from thixo.autograd.backward import grad as run_grad
+from thixo.capture.counting import counting
 from thixo.capture.frames import Capture, Inner, current
 from thixo.capture.journal import Gradient, RequiresGrad
 from thixo.capture.paths import Path, read
@@ -86,7 +87,11 @@ def backward(
     before = [(t, t.grad) for t in leaves]
     need_own_history(trace)
     capture.takes_gradients = True
-    run_backward(tensors, gradient, retain_graph, bool(create_graph), inputs)
+    with counting(bool(create_graph), [old for _, old in before]) as counts:
+        run_backward(tensors, gradient, retain_graph, bool(create_graph), inputs)
+        for tensor, old in before:
+            if tensor.grad is not old:
+                tensor.grad = counts.clean(tensor.grad)
     for tensor, old in before:
         if tensor.grad is not old:
             _accumulated(capture, trace, tensor, old, bool(create_graph))

@@ -5,20 +5,21 @@ gradients of gradients, and from inside of a branch, the way back is a graph of 
 call. That call is on the tape like the node itself, so any order follows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 from thixo import _core
 from thixo.autodiff.control import CONTROL_RULES
 from thixo.autodiff.depending import has_gradient
 from thixo.autodiff.recording import closed_types
-from thixo.autodiff.reverse import Reverse, add_gradients
-from thixo.autodiff.used import Uses
+from thixo.autodiff.reverse import Reverse
+from thixo.autodiff.used import BOOL, Use, Uses
+from thixo.capture.counting import Counting
 from thixo.capture.frames import Inner, Outer
 from thixo.capture.refusal import Refused
 from thixo.errors import AutogradError, InplaceError, ThixoError, describe
 from thixo.graph.body import carrier
-from thixo.graph.control import CALL, COND, SWITCH, draws
+from thixo.graph.control import CALL, COND, SWITCH, draws, room, room_needed
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name
 from thixo.graph.trace import Trace, current_trace, make_symbolic
@@ -81,7 +82,7 @@ class _Context:
         self._values = values
         self._inputs = inputs
         self._denoted = {v: t._value for v, t in inputs.items()}
-        self._known: dict[tuple[int, ...], Graph] = {}
+        self._known: dict[Any, tuple[Graph, list[bool | int]]] = {}
         self.handle: Any = None
 
     def _run_backward(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -91,19 +92,27 @@ class _Context:
                 f"backward of {self._name}: its trace has ended; take gradients inside of the traced function, or "
                 "of what it returns"
             )
-        if trace is self._trace and not _core.is_grad_enabled():
-            try:
-                return _OneNode(trace, self._node, list(self._inputs)).back(
-                    self._outputs, gradients
-                )
-            except ThixoError as error:
-                raise _refused(trace, f"gradients through {self._what}", str(error)) from error
+        counts = trace.counting or Counting(trace, True)
+        with counts.paused():
+            if trace is self._trace and not _core.is_grad_enabled():
+                try:
+                    one = _OneNode(trace, self._node, self._inputs, counts)
+                    return one.back(self._outputs, gradients)
+                except ThixoError as error:
+                    raise _refused(trace, f"gradients through {self._what}", str(error)) from error
+            return self._called(trace, counts, gradients)
+
+    def _called(self, trace: Trace, counts: Counting, gradients: Sequence[Any]) -> tuple[Any, ...]:
+        """The way back as one call."""
         given = tuple([i for i, g in enumerate(gradients) if g is not None])
-        graph = self._known.get(given)
-        if graph is None:
-            graph = self._known[given] = self._backward(trace, given)
+        flags = {i: f for i in given if (f := counts.of(gradients[i]).flag) is not True}
+        known = self._known.get((given, tuple(flags)))
+        if known is None:
+            known = self._known[given, tuple(flags)] = self._backward(trace, given, flags)
+        graph, used = known
         tensors = [self._again(v) for v in self._values]
-        tensors += [gradients[i] for i in given]
+        tensors += [counts.clean(gradients[i]) for i in given]
+        tensors += flags.values()
         values = [trace.value_of(t) for t in tensors]
         goes_on = _core.is_grad_enabled()
         if goes_on:
@@ -113,11 +122,13 @@ class _Context:
         trace.own(node.outputs)
         found = [make_symbolic(v) for v in node.outputs]
         if goes_on:
-            flags = [has_gradient(t.dtype) for t in found]
-            attach(trace, node, dict(zip(values, tensors, strict=True)), found, flags)
+            graded = [has_gradient(t.dtype) for t in found]
+            attach(trace, node, dict(zip(values, tensors, strict=True)), found, graded)
         elif trace.cuts:
-            trace._ungraded.update(node.outputs)
-        return tuple(found)
+            trace._ungraded.update(v for v in node.outputs if has_gradient(v.type.dtype))
+        for gradient, flag in zip(found, used, strict=False):
+            counts.note(gradient, Use(flag if isinstance(flag, bool) else found[flag]))
+        return tuple([g if f is not False else None for g, f in zip(found, used, strict=False)])
 
     def _again(self, value: Value) -> Any:
         """A tensor for one of the inputs."""
@@ -131,14 +142,20 @@ class _Context:
             )
         return make_symbolic(value)
 
-    def _backward(self, trace: Trace, given: tuple[int, ...]) -> Graph:
-        """The graph from the node's inputs and the gradients of its results to those of its inputs."""
+    def _backward(
+        self, trace: Trace, given: tuple[int, ...], flagged: Container[int]
+    ) -> tuple[Graph, list[bool | int]]:
+        """The graph from the node's inputs and the gradients of its results, with flags of some, to those of its inputs.
+
+        And whether these are used: a bool, or the place among its results that says so.
+        """
         graph = Graph(f"{self._op.full_name}_back")
         seeds = [self._outputs[i] for i in given]
         types = closed_types([v.type for v in (*self._values, *seeds)])
         count = len(self._values)
         inputs = [graph.input(v.name, t) for v, t in zip(self._values, types, strict=False)]
         gradients = [graph.input("g", t) for t in types[count:]]
+        flags = {k: graph.input("used", BOOL) for k, i in enumerate(given) if i in flagged}
         inside = dict(zip(self._values, inputs, strict=True))
         args = tuple([_inside(a, inside) for a in self._args])
         node = graph.add(self._op, args, result_types(self._op, args), source=self._source)
@@ -149,9 +166,13 @@ class _Context:
                 "it draws random numbers or prints; take them outside of what is captured",
             )
         wanted = [inside[v] for v in self._inputs]
-        outputs = [node.outputs[i] for i in given]
-        graph.outputs = add_gradients(graph, outputs, wanted, gradients)
-        return graph
+        with room(room_needed(graph)):
+            reverse = Reverse(graph, wanted, asked=wanted)
+            made = reverse.run([node.outputs[i] for i in given], gradients, flags, wanted)
+        told = {f: None for f in reverse.asked if not isinstance(f, bool)}
+        places = {f: len(made) + i for i, f in enumerate(told)}
+        graph.outputs = [*made, *told]
+        return graph, [f if isinstance(f, bool) else places[f] for f in reverse.asked]
 
 
 def _refused(trace: Trace, what: str, why: str) -> BaseException:
@@ -170,18 +191,22 @@ def _inside(a: Any, inside: Mapping[Value, Value]) -> Any:
 class _OneNode(Reverse):
     """Reverse mode on a single node of a graph that is being recorded."""
 
-    def __init__(self, trace: Trace, node: Node, inputs: list[Value]) -> None:
+    def __init__(
+        self, trace: Trace, node: Node, inputs: Mapping[Value, Any], counts: Counting
+    ) -> None:
         self.graph = trace.graph
         self.kept_turns = None
-        self.wrt = inputs
+        self.wrt = list(inputs)
         self.trace = trace
         self.gradients = {}
         self.known = {}
-        self._tensors = {}
+        self._tensors = counts.tensors
         self.active = {*inputs, *node.outputs}
         self.forward_nodes = 0
-        self.uses = Uses(self, known=set())  # the tape knows no flags
-        self._node = node
+        # Nothing comes behind a leaf that could spoil zeros.
+        passing = {v for v, t in inputs.items() if not t.is_leaf}
+        self.uses = Uses(self, known={*passing, *node.outputs})
+        self._node, self._counts = node, counts
 
     def back(self, outputs: Sequence[Value], gradients: Sequence[Any]) -> tuple[Any, ...]:
         source, self.trace.source = self.trace.source, self._node.source
@@ -189,10 +214,13 @@ class _OneNode(Reverse):
         try:
             for value, gradient in zip(outputs, gradients, strict=True):
                 if gradient is not None:
-                    self.add(value, gradient)
+                    self.add(value, gradient, self._counts.of(gradient))
             CONTROL_RULES[self._node.op.full_name](self, self._node)
         finally:
             self.trace.source = source
         made = [v for node in self.graph.nodes[count:] for v in node.outputs]
         self.trace._ungraded.update(v for v in made if has_gradient(v.type.dtype))
+        for value in self.wrt:
+            if value in self.gradients:
+                self._counts.note(self.gradients[value], self.uses.of(value))
         return tuple(self.gradients.get(v) for v in self.wrt)

@@ -78,6 +78,8 @@ class Trace:
     is_users = False
     # Whether no_grad means something: a graph says then that no gradients flow there.
     cuts = True
+    # While the tape takes gradients inside of captured code: which of them count.
+    counting: Any = None
 
     def __init__(self, name: str = "main", graph: Graph | None = None) -> None:
         self.graph = Graph(name) if graph is None else graph  # one that is there goes on growing
@@ -218,6 +220,9 @@ class Trace:
     def record(self, op: Any, args: Sequence[Any]) -> Any:
         """Append the node of an operator call; its results as symbolic tensors."""
         graded = _core.is_grad_enabled()
+        counting = self.counting
+        if counting is not None:
+            args = counting.meet(op, args)
         bound = tuple(
             self._argument(p.kind, a, graded) for p, a in zip(op.sig.params, args, strict=True)
         )
@@ -232,6 +237,8 @@ class Trace:
                 numbers[key] = node
         if not graded and self.cuts:
             self._ungraded.update(v for v in node.outputs if _has_gradient(v.type.dtype))
+        if counting is not None:
+            counting.made(args, node)
         results = self.aliases.results(op, args, node)
         self._last = results  # the native core takes them by their insides: keep them until it has
         return results[0] if len(results) == 1 and not op.sig.many else tuple(results)
@@ -486,6 +493,15 @@ def match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
     return grad if grad.dtype is dtype else tx.to(grad, dtype)
 
 
+def _match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
+    """A gradient that a node of the tape gets."""
+    grad = match(grad, shape, dtype)
+    trace = current_trace()
+    if trace is None or trace.counting is None:
+        return grad
+    return trace.counting.arrived(grad)
+
+
 def _is_one(size: Any) -> bool:
     """Whether a size is 1, by a guard that the graph has already where it is symbolic."""
     return size == 1 if not isinstance(size, Dim) or size.hint == 1 else False
@@ -504,6 +520,6 @@ def install() -> None:
     _core.set_trace_inplace_hook(_write)
     _core.set_trace_constant_hook(_adopt)
     _core.set_concretize_hook(_concretize)
-    _core.configure(match_symbolic=match)
+    _core.configure(match_symbolic=_match)
     view_strided.traced_memory = lambda t: _trace("as_strided").aliases.memory_of(t)
     _installed = True
