@@ -36,9 +36,9 @@ def suppliers(operators: bool) -> list[Parts]:
 
         return [common.parts]
     from thixo.codegen import convert
-    from thixo.codegen.llvm import contract_parts, window
+    from thixo.codegen.llvm import contract_parts, order, window
 
-    return [contract_parts.parts, window.parts, convert.parts]
+    return [contract_parts.parts, window.parts, order.parts, convert.parts]
 
 
 def link(objects: list[Path], output: Path, linker: str) -> None:

@@ -1,11 +1,14 @@
 #include "sort.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <memory>
 
 #include "error.h"
 #include "sort_keys.h"
+#include "sort_lanes.h"
 #include "thread_pool.h"
 
 namespace thixo {
@@ -42,19 +45,6 @@ bool make_entries(const T* from, int64_t n, int64_t first, bool descending, Entr
   }
   differing |= uint64_t(all);
   return !unclear;
-}
-
-template <class T>
-T element_of(typename Key<T>::Bits key) {
-  using Bits = typename Key<T>::Bits;
-  constexpr Bits top = Key<T>::kTop;
-  Bits b = key;
-  if constexpr (kIsBool<T>) b = key;
-  else if constexpr (Key<T>::kFloat) b = key & top ? Bits(key ^ top) : Bits(~key);
-  else if constexpr (std::is_signed_v<T>) b = key ^ top;
-  T x;
-  std::memcpy(&x, &b, sizeof(T));
-  return x;
 }
 
 template <class T>
@@ -130,6 +120,30 @@ void for_rows(int64_t rows, int64_t n, int64_t entries, bool two, Body&& body) {
   });
 }
 
+// Short rows: take(lanes, r, row) for each row, which is the sorted row r of `lanes`; alone(scratch, row) for those that are
+// better sorted one by one, with room for so many entries. False where all of them are.
+template <class T, class Take, class Alone>
+bool in_lanes(const T* x, int64_t rows, int64_t n, bool descending, int64_t room, Take&& take, Alone&& alone) {
+  using Lanes = LaneSort<T>;
+  if (!Lanes::there(n) || !Lanes::pays(n, std::min(rows, Lanes::kSide))) return false;
+  const int64_t groups = (rows + Lanes::kSide - 1) / Lanes::kSide;
+  const int64_t grain = std::max<int64_t>(1, 16384 / (n * Lanes::kSide));
+  parallel_for(groups, grain, [&](int64_t begin, int64_t end) {
+    Lanes lanes(n);
+    for (int64_t g = begin; g < end; ++g) {
+      const int64_t first = g * Lanes::kSide, count = std::min(Lanes::kSide, rows - first);
+      if (!Lanes::pays(n, count)) {
+        Scratch<T> scratch(room);
+        for (int64_t r = first; r < rows; ++r) alone(scratch, r);
+        return;
+      }
+      lanes.sort(x + first * n, count, descending);
+      for (int64_t r = 0; r < count; ++r) take(lanes, r, first + r);
+    }
+  });
+  return true;
+}
+
 }  // namespace
 
 void sort_rows(const char* from, DType dtype, int64_t rows, int64_t n, bool descending, char* values, int64_t* places) {
@@ -144,9 +158,13 @@ void sort_rows(const char* from, DType dtype, int64_t rows, int64_t n, bool desc
         sort_long_row<T>(x + r * n, n, descending, scratch, y ? y + r * n : nullptr, places + r * n);
       return;
     }
-    for_rows<T>(rows, n, n, true, [&](Scratch<T>& s, int64_t r) {
+    auto alone = [&](Scratch<T>& s, int64_t r) {
       sort_row<T>(x + r * n, n, descending, s, y ? y + r * n : nullptr, places + r * n);
-    });
+    };
+    auto take = [&](const LaneSort<T>& lanes, int64_t r, int64_t row) {
+      lanes.write(r, x + row * n, n, y ? y + row * n : nullptr, places + row * n);
+    };
+    if (!in_lanes<T>(x, rows, n, descending, n, take, alone)) for_rows<T>(rows, n, n, true, alone);
   });
 }
 
@@ -212,6 +230,14 @@ void top_row(const T* from, int64_t n, int64_t k, bool descending, Entry<T>* kep
   if (!in_order) std::sort(kept, kept + k);
 }
 
+// Whether sorting all of a short row in lanes is faster than keeping its k least, from the cycles that each takes: an
+// element that is kept for a while has a branch that nobody foresees.
+template <class T>
+bool lanes_find_faster(int64_t n, int64_t k) {
+  const double all = double(n) * LaneSort<T>::cycles(n), kept = double(k) * (1 + std::log(double(n) / double(k)));
+  return 4 * k > n || all < double(n) + (30 + 6 * std::min(double(k), 10.0)) * kept;
+}
+
 }  // namespace
 
 void top_rows(const char* from, DType dtype, int64_t rows, int64_t n, int64_t k, bool descending, char* values,
@@ -222,7 +248,7 @@ void top_rows(const char* from, DType dtype, int64_t rows, int64_t n, int64_t k,
     auto* x = reinterpret_cast<const T*>(from);
     auto* y = reinterpret_cast<T*>(values);
     const bool all = k > 512 || 4 * k > n;
-    for_rows<T>(rows, n, all ? n : 2 * k + kSlack, all, [&](Scratch<T>& s, int64_t r) {
+    auto alone = [&](Scratch<T>& s, int64_t r) {
       const T* row = x + r * n;
       if (all) {
         uint64_t differing = 0;
@@ -237,7 +263,13 @@ void top_rows(const char* from, DType dtype, int64_t rows, int64_t n, int64_t k,
         top_row<T>(row, n, k, descending, s.a.get());
       }
       write_out<T>(s.a.get(), k, row, false, descending, y + r * k, places + r * k);
-    });
+    };
+    auto take = [&](const LaneSort<T>& lanes, int64_t r, int64_t row) {
+      lanes.write(r, x + row * n, k, y + row * k, places + row * k);
+    };
+    const int64_t room = all ? n : 2 * k + kSlack;
+    if (lanes_find_faster<T>(n, k) && in_lanes<T>(x, rows, n, descending, room, take, alone)) return;
+    for_rows<T>(rows, n, room, all, alone);
   });
 }
 
@@ -290,7 +322,7 @@ void rank_rows(const char* from, DType dtype, int64_t rows, int64_t n, Rank rank
     auto* x = reinterpret_cast<const T*>(from);
     auto* y = reinterpret_cast<T*>(values);
     const bool is_long = n >= 16384;
-    for_rows<T>(rows, n, is_long ? 1 : n, false, [&](Scratch<T>& s, int64_t r) {
+    auto alone = [&](Scratch<T>& s, int64_t r) {
       if (is_long) {
         places[r] = place_in_long_row(x + r * n, n, rank, given);
         y[r] = x[r * n + places[r]];
@@ -307,7 +339,14 @@ void rank_rows(const char* from, DType dtype, int64_t rows, int64_t n, Rank rank
       std::nth_element(entries, entries + at, entries + n);
       places[r] = place_of(entries[at]);
       y[r] = x[r * n + places[r]];
-    });
+    };
+    auto take = [&](const LaneSort<T>& lanes, int64_t r, int64_t row) {
+      places[row] = lanes.place(r, rank_of(rank, given, n, lanes.numbers(r)));
+      y[row] = x[row * n + places[row]];
+    };
+    constexpr double kSelection = 20;  // cycles for an element
+    if (LaneSort<T>::cycles(n) < kSelection && in_lanes<T>(x, rows, n, false, n, take, alone)) return;
+    for_rows<T>(rows, n, is_long ? 1 : n, false, alone);
   });
 }
 

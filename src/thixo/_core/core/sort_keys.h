@@ -44,6 +44,20 @@ struct Key {
   static bool is_nan(Bits key) { return kFloat && key == kNan; }
 };
 
+// The element of a key, where it is the only one (NaN and zero have several).
+template <class T>
+inline T element_of(typename Key<T>::Bits key) {
+  using Bits = typename Key<T>::Bits;
+  constexpr Bits top = Key<T>::kTop;
+  Bits b = key;
+  if constexpr (kIsBool<T>) b = key;
+  else if constexpr (Key<T>::kFloat) b = key & top ? Bits(key ^ top) : Bits(~key);
+  else if constexpr (std::is_signed_v<T>) b = key ^ top;
+  T x;
+  std::memcpy(&x, &b, sizeof(T));
+  return x;
+}
+
 // A key and its place: in one word where both fit.
 struct Wide {
   uint64_t key, place;
