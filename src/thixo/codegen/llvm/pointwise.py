@@ -83,8 +83,9 @@ AHEAD = (
 )
 LEAST = 512  # elements that are worth it
 UNAIDED, ROWS = 1 << 62, 1 << 61  # as kUnaided and kRows in core/kernels/nest.h
-# Vectors that a loop reads before it writes any, where nothing is fetched ahead and few instructions compute. A read whose
-# address agrees in its last 12 bits with that of a write under way waits for it: so fewer do. Short rows lose by it.
+# Vectors of one step of a loop where few instructions compute. A read whose address agrees in its last 12 bits with that of a
+# write under way waits for it: so a step reads all of them before it writes any, or, where the processor is best unaided,
+# reads and writes half a vector at a time, which makes it wait least of all. Short rows lose by it.
 TOGETHER = 4
 FEW = 4
 MANY = 12  # instructions beside which a call is little
@@ -152,7 +153,12 @@ def _one_of_many(loop: _Loop) -> None:
         vectors = Lanes(f, count, loop.target)
         if cost_of(kernel) <= FEW:
             taken = f.variable("i64", "0", align=8)
-            _together(loop, vectors, n, f.compare("sge", n, LEAST // 2), taken)
+            many = f.compare("sge", n, LEAST // 2)
+            if loop.halves:
+                unaided = f.compare("sge", "%n", UNAIDED)
+                _together(loop, n, f.op(f"and i1 {many}, {unaided}"), taken, halves=True)
+                many = f.op(f"and i1 {many}, {f.op(f'xor i1 {unaided}, true')}")
+            _together(loop, n, many, taken)
             done = f.load("i64", taken)
         whole = f.mul(f.div(n, count), count)
         with f.loop(done, whole, count) as _:
@@ -218,18 +224,22 @@ def _large(loop: _Loop, vectors: Lanes, n: str, past_cache: str) -> str:
         f.store("i64", whole, done)
     if cost_of(loop.kernel) <= FEW:
         many = f.compare("sge", f.choose(unaided, "i64", n, 0), LEAST)
-        _together(loop, vectors, n, many, done)
+        _together(loop, n, many, done, halves=loop.halves)
     return f.load("i64", done)
 
 
-def _together(loop: _Loop, vectors: Lanes, n: str, many: str, done: str) -> None:
-    """The loop that takes vectors together, if there are `many` of them; `done` is how many elements it took then."""
-    f, step = loop.f, vectors.count * TOGETHER
+def _together(loop: _Loop, n: str, many: str, done: str, halves: bool = False) -> None:
+    """The loop over steps of several vectors, if there are `many` of them; `done` is how many elements it took then."""
+    f, step = loop.f, loop.count * TOGETHER
+    pieces = 2 * TOGETHER if halves else TOGETHER
+    lanes = Lanes(f, step // pieces, loop.target)
+    at_once = min(2, loop.read) if halves else pieces
     with f.when(many):
         whole = f.mul(f.div(n, step), step)
         loop.lengthen_lines()
         with f.loop(0, whole, step) as _:
-            loop.body(vectors, copies=TOGETHER, long_lines=True)
+            for first in range(0, pieces, at_once):
+                loop.body(lanes, copies=at_once, first=first, long_lines=True)
             loop.advance(step)
         f.store("i64", whole, done)
 
@@ -241,6 +251,12 @@ class _Loop:
         self.kernel, self.f, self.target = kernel, f, target
         self.count = lanes_of(kernel, target)
         self.checks = any(i.op == "check" for i in kernel.body)
+        moving = [o for o in kernel.operands if o.view != "one"]
+        self.read = max(1, sum(not o.written for o in moving))
+        whole = all(o.bytes * self.count == 64 for o in moving)
+        self.halves = whole and not shares_divider(
+            kernel, target
+        )  # vectors are whole lines of the cache
         self.starts: list[str] = []  # variables with the address of a row's first element
         self.places: list[str] = []  # and of the next one
         self.lines: list[str] = []  # for copies of one element
@@ -262,7 +278,9 @@ class _Loop:
             self.status = f.load("ptr", f.at("%pointers", 8 * inputs), 8)
             self.found = f.variable("i64", "0", align=8)
         self.uniform: dict[int, str] = {}  # instructions to registers of one lane
-        self.splats: dict[int, str] = {}  # and to vectors of it
+        self.splats: dict[
+            tuple[int, int], str
+        ] = {}  # and, with a number of lanes, to vectors of it
         self._make_once()
 
     def _entry(self, at: int) -> int:
@@ -326,8 +344,10 @@ class _Loop:
         if self.count > 1:
             read = {a for n, one in enumerate(body) if n not in once for a in one.arguments}
             for number in sorted(once & read):
-                value = self.uniform[number]
-                self.splats[number] = f.splat(REGISTER[body[number].type], value, self.count)
+                for lanes in (self.count, self.count // 2) if self.halves else (self.count,):
+                    self.splats[number, lanes] = f.splat(
+                        REGISTER[body[number].type], self.uniform[number], lanes
+                    )
 
     def _repeat(self, element: str, value: str, line: str, count: int) -> None:
         if element.startswith("<"):  # a complex number: two of a kind
@@ -341,11 +361,12 @@ class _Loop:
         lanes: Lanes,
         left: str | None = None,
         copies: int = 1,
+        first: int = 0,
         long_lines: bool = False,
     ) -> None:
-        """All instructions once, for the elements at the places: of one vector, or of several side by side."""
+        """All instructions once, for the elements at the places: of one vector, the first or a later one, or of several side by side."""
         kernel = self.kernel
-        made = [_Made(self, lanes, number, long_lines) for number in range(copies)]
+        made = [_Made(self, lanes, first + number, long_lines) for number in range(copies)]
         for one in kernel.body:
             types = [kernel.body[a].type for a in one.arguments]
             for copy in made:
@@ -431,11 +452,11 @@ class _Made:
         """One more of them."""
         loop, lanes, operands = self.loop, self.lanes, self.loop.kernel.operands
         arguments = [self.values[a] for a in one.arguments]
-        known = loop.splats if lanes.count > 1 else loop.uniform
         number = len(self.values)
         value = ""
         if number in loop.uniform:
-            value = known.get(number, "")
+            single = lanes.count == 1
+            value = loop.uniform[number] if single else loop.splats.get((number, lanes.count), "")
         elif one.op == "load":
             at, part = one.attribute
             if at not in self.loaded:
