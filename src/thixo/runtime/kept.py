@@ -36,7 +36,7 @@ from thixo.passes import optimize
 from thixo.passes.manager import PASSES
 from thixo.passes.repeats import outlined
 from thixo.runtime import cache
-from thixo.schedule.plan import without_collecting
+from thixo.schedule.collecting import without_collecting
 
 FORMAT = "thixo program 1"
 MOST = 256 * 2**20  # bytes of constants that are looked at or stored

@@ -33,7 +33,8 @@ from thixo.runtime.group_kernels import Kernels
 from thixo.runtime.layouts import channels_last, last_strides
 from thixo.runtime.program_control import ControlFlow, NotStatic
 from thixo.runtime.program_end import STEP_SECONDS, Ending
-from thixo.schedule.plan import Plan, Schedule
+from thixo.schedule.plan import Plan
+from thixo.schedule.scheduled import Schedule
 from thixo.symbolic import Dim
 
 # A rough machine, to tell long steps from short ones.

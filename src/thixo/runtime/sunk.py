@@ -20,7 +20,9 @@ from thixo.runtime.batch import Batch
 from thixo.runtime.group_kernels import Kernels
 from thixo.runtime.program import Binding, Context
 from thixo.schedule import schedule
-from thixo.schedule.plan import Plan, Schedule, without_collecting
+from thixo.schedule.collecting import without_collecting
+from thixo.schedule.plan import Plan
+from thixo.schedule.scheduled import Schedule
 
 KEPT = 16  # programs of one graph, those that were used last
 KEPT_INNER = 16  # sets of inner values that were asked for

@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from thixo.graph.ir import Value
 from thixo.schedule.arena import Piece, lower_bound, place
 from thixo.schedule.flow import Flow
 from thixo.schedule.lanes import Section
@@ -76,6 +77,16 @@ class Course:
                 born.setdefault(first, position)
                 died[first] = max(died.get(first, 0), last[f])
         return {f: (born[f], died[f]) for f in born}
+
+    def memory_of(self) -> dict[Value, Value]:
+        """Values that lie in another's memory, and that other."""
+        flow, slot = self.flow, self.sharing.slot
+        found = {}
+        for value, family in flow.family.items():
+            first = flow.root[slot[family]]
+            if first is not value:
+                found[value] = first
+        return found
 
 
 class Places(NamedTuple):

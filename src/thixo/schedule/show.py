@@ -11,7 +11,8 @@ from thixo.schedule.flow import ARENA, RESULT, aligned
 from thixo.symbolic import Size
 
 if TYPE_CHECKING:
-    from thixo.schedule.plan import Plan, Schedule
+    from thixo.schedule.plan import Plan
+    from thixo.schedule.scheduled import Schedule
 
 
 def plan_text(plan: Plan) -> str:

@@ -21,7 +21,7 @@ from thixo.progress import task
 from thixo.pytree import tree_unflatten
 from thixo.runtime.executor import EXECUTORS, Executor, executor
 from thixo.runtime.kept import optimized
-from thixo.schedule.plan import without_collecting
+from thixo.schedule.collecting import without_collecting
 from thixo.static.graph import Operation
 from thixo.static.prune import prune
 from thixo.symbolic import Dim

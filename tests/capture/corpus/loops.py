@@ -195,9 +195,9 @@ def last_value_of_loop_variable(x, n):
 @case(
     lambda d: (t([4.0, 1.0, 3.0, 2.0]),),
     lambda d: (t([1.0, 2.0, 3.0]),),
-    lambda d: (t([5.0, 4.0, 3.0, 2.0, 1.0]),),
+    lambda d: (t([3.0, 2.0, 1.0, 0.0]),),
     grad=(0,),
-    answers=[[1, 2, 3, 4], [1, 2, 3], [1, 2, 3, 4, 5]],
+    answers=[[1, 2, 3, 4], [1, 2, 3], [0, 1, 2, 3]],
 )
 def bubble_sort(x):
     items = [v for v in x]

@@ -211,7 +211,7 @@ def sinkhorn(cost, reg):
     n, m = cost.shape
     k = tx.exp(-cost / reg)
     u = tx.full((n,), 1.0 / n, dtype=cost.dtype)
-    for i in range(200):
+    for i in range(60):
         v = (1.0 / m) / (k.T @ u)
         old, u = u, (1.0 / n) / (k @ v)
         if i > 2 and ((u - old).abs() / u).max() < 1e-12:

@@ -1,6 +1,6 @@
 // Tape nodes of autograd.Function: the user's own forward and backward.
 #include "node_object.h"
-#include "operator.h"
+#include "python_node.h"
 
 namespace thixo {
 
@@ -16,45 +16,24 @@ struct Handle final : External {
   Ref<Node> owned;  // until the outputs own it
 };
 
-struct FunctionNode final : Node {
+struct FunctionNode final : PythonNode {
   Ref<Handle> handle;
 
   Object context;  // has `_name` and `_run_backward(grads) -> tuple`
   std::vector<Saved> kept;
-  bool released = false;
 
   ~FunctionNode() override { handle->node = nullptr; }
 
-  std::string name() const override {
-    PyObject* n = PyObject_GetAttrString(context.get(), "_name");
-    if (!n) {
-      PyErr_Clear();
-      return "FunctionBackward";
-    }
-    const char* s = PyUnicode_Check(n) ? PyUnicode_AsUTF8(n) : nullptr;
-    std::string name = s ? s : "FunctionBackward";
-    PyErr_Clear();
-    Py_DECREF(n);
-    return name;
-  }
+  std::string name() const override { return name_of(context.get(), "_name", "FunctionBackward"); }
   void release_saved() override {
     released = true;
     for (auto& s : kept) s.tensor = nullptr;
   }
   void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
-    if (released)
-      fail(ErrorKind::Autograd, "backward: the graph was already freed by an earlier backward (at " + name() +
-                                    "); pass retain_graph=True to the first backward if you need two");
-    Object grads = Object::own(PyTuple_New(Py_ssize_t(gradients.size())));
-    for (size_t i = 0; i < gradients.size(); ++i)
-      PyTuple_SET_ITEM(grads.get(), Py_ssize_t(i), gradients[i] ? wrap(gradients[i]) : Py_NewRef(Py_None));
-    Object r = Object::own(call_python_method(context.get(), "_run_backward", "(O)", grads.get()));
-    if (!PyTuple_Check(r.get()) || size_t(PyTuple_GET_SIZE(r.get())) != edges.size())
-      raise(ErrorKind::Internal, name() + ": its gradients do not match its inputs");
-    for (size_t i = 0; i < edges.size(); ++i) {
-      PyObject* g = PyTuple_GET_ITEM(r.get(), Py_ssize_t(i));
-      if (is_tensor(g) && edges[i].node) out[i] = ref_of(g);
-    }
+    must_be_there();
+    Object given = as_tuple(gradients);
+    Object made = Object::own(call_python_method(context.get(), "_run_backward", "(O)", given.get()));
+    take(made.get(), out);
   }
 };
 

@@ -1,5 +1,6 @@
 // A compiled graph as a node of the tape, without Python on its way: forward by one program, backward by another.
 #include "guards.h"
+#include "python_node.h"
 
 #include <memory>
 
@@ -29,27 +30,17 @@ struct GraphPlanObject {
 
 GraphPlanObject* plan_of(PyObject* o) { return reinterpret_cast<GraphPlanObject*>(o); }
 
-struct GraphNode final : Node {
+struct GraphNode final : PythonNode {
   Object plan;
   SmallVector<Saved, 2> kept;
-  bool released = false;
 
-  std::string name() const override {
-    PyObject* n = PyObject_GetAttrString(plan_of(plan.get())->recorded, "name");
-    const char* s = n && PyUnicode_Check(n) ? PyUnicode_AsUTF8(n) : nullptr;
-    std::string name = s ? s : "GraphBackward";
-    PyErr_Clear();
-    Py_XDECREF(n);
-    return name;
-  }
+  std::string name() const override { return name_of(plan_of(plan.get())->recorded, "name", "GraphBackward"); }
   void release_saved() override {
     released = true;
     for (auto& s : kept) s.tensor = nullptr;
   }
   void apply(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) override {
-    if (released)
-      fail(ErrorKind::Autograd, "backward: the graph was already freed by an earlier backward (at " + name() +
-                                    "); pass retain_graph=True to the first backward if you need two");
+    must_be_there();
     if (!modes.grad && !tracing && natively(gradients, out)) return;
     by_python(gradients, out);
   }
@@ -84,16 +75,10 @@ struct GraphNode final : Node {
   void by_python(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) {
     Object values = Object::own(PyTuple_New(Py_ssize_t(kept.size())));
     for (size_t i = 0; i < kept.size(); ++i) PyTuple_SET_ITEM(values.get(), Py_ssize_t(i), wrap(unpack(kept[i], this)));
-    Object given = Object::own(PyTuple_New(Py_ssize_t(gradients.size())));
-    for (size_t i = 0; i < gradients.size(); ++i)
-      PyTuple_SET_ITEM(given.get(), Py_ssize_t(i), gradients[i] ? wrap(gradients[i]) : Py_NewRef(Py_None));
-    Object r = Object::own(call_python_method(plan_of(plan.get())->recorded, "back_natively", "(OOO)", plan.get(), values.get(), given.get()));
-    if (!PyTuple_Check(r.get()) || size_t(PyTuple_GET_SIZE(r.get())) != edges.size())
-      raise(ErrorKind::Internal, name() + ": its gradients do not match its inputs");
-    for (size_t i = 0; i < edges.size(); ++i) {
-      PyObject* g = PyTuple_GET_ITEM(r.get(), Py_ssize_t(i));
-      if (is_tensor(g) && edges[i].node) out[i] = ref_of(g);
-    }
+    Object given = as_tuple(gradients);
+    Object made =
+        Object::own(call_python_method(plan_of(plan.get())->recorded, "back_natively", "(OOO)", plan.get(), values.get(), given.get()));
+    take(made.get(), out);
   }
 };
 

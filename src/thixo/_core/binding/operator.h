@@ -83,7 +83,7 @@ struct Operator {
   ResultKind result = ResultKind::Same;
   std::vector<int> promotes;
   Object infer, kernel, compose, geometry, scalar, check, overload, rows;
-  mutable std::shared_ptr<struct RowTable> row_table;  // row kernels found so far; see native_rows.cpp
+  mutable std::shared_ptr<struct RowTable> row_table;  // row kernels found so far; see row_variants.h
   int grad_flag = -1;  // parameter requires_grad, for operators that make leaves
   // First level: device and layout (one of them so far: the CPU, strided); second level: dtype.
   mutable std::array<Kernel, kDTypes> plain{};  // pointwise, every argument but the operands at its default
