@@ -103,7 +103,17 @@ def to_array(tensor: Any) -> Any:
 # ---- comparing
 
 
-def compare(got: Any, wanted: Any, what: str, tolerance: float | None = None) -> None:
+class Later:
+    """Text that is made where it is read: most checks pass, and arrays and graphs are slow to print."""
+
+    def __init__(self, make: Callable[[], str]) -> None:
+        self.make = make
+
+    def __str__(self) -> str:
+        return self.make()
+
+
+def compare(got: Any, wanted: Any, what: str | Later, tolerance: float | None = None) -> None:
     """Assert that a result is the wanted one, rounded to the result's dtype."""
     if not isinstance(got, np.ndarray):
         assert isinstance(wanted, np.ndarray | np.generic) or got == wanted, (
@@ -121,7 +131,7 @@ def compare(got: Any, wanted: Any, what: str, tolerance: float | None = None) ->
     allowed = TOLERANCE[dtype.name] if tolerance is None else tolerance
     wide = np.complex128 if dtype.is_complex else np.float64
     a, b = got.astype(wide), round_to(wanted, dtype).astype(wide)
-    message = f"{what}: got\n{got}\nreference\n{wanted}"
+    message = Later(lambda: f"{what}: got\n{got}\nreference\n{wanted}")
     if dtype.is_complex:  # a number with one NaN part is NaN, whatever the other part
         nan = np.isnan(b)
         assert np.array_equal(np.isnan(a), nan), message
@@ -131,7 +141,7 @@ def compare(got: Any, wanted: Any, what: str, tolerance: float | None = None) ->
         _compare_reals(a, b, allowed, message)
 
 
-def _compare_reals(a: np.ndarray, b: np.ndarray, allowed: float, message: str) -> None:
+def _compare_reals(a: np.ndarray, b: np.ndarray, allowed: float, message: Later) -> None:
     odd = ~np.isfinite(b)
     assert np.array_equal(np.isnan(a), np.isnan(b)), message
     assert np.array_equal(a[odd], b[odd], equal_nan=True), message
@@ -140,12 +150,12 @@ def _compare_reals(a: np.ndarray, b: np.ndarray, allowed: float, message: str) -
 
 
 def compare_all(
-    got: Sequence[Any], wanted: Sequence[Any], what: str, tolerance: float | None = None
+    got: Sequence[Any], wanted: Sequence[Any], what: str | Later, tolerance: float | None = None
 ) -> None:
     """Assert that lists of results agree."""
     assert len(got) == len(wanted), f"{what}: {len(got)} results, the reference gives {len(wanted)}"
     for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
-        place = what if len(got) == 1 else f"{what}, result {i}"
+        place = what if len(got) == 1 else Later(lambda i=i: f"{what}, result {i}")
         compare(to_array(a), b, place, tolerance)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from checks import call, compare_all, name_of, on_tensors, samples_of, to_array
+from checks import Later, call, compare_all, name_of, on_tensors, samples_of, to_array
 
 import thixo as tx
 from thixo.dtype import DType, from_numpy_dtype
@@ -149,7 +149,8 @@ def _run_at(traced: Traced, graph: Graph, sample: Sample, sizes: dict[str, int],
         if sizes is OTHER_ORDER or error.guard.right in (0, 1):
             return
         raise AssertionError(f"{what}: {error}\n{graph}") from error
-    compare_all(got, [to_array(t) for t in wanted], f"{what}\n{graph}", tolerance=1e-6)
+    told = Later(lambda: f"{what}\n{graph}")
+    compare_all(got, [to_array(t) for t in wanted], told, tolerance=1e-6)
 
 
 def there_and_back(graph: Graph, what: str) -> Graph:
