@@ -276,3 +276,42 @@ def test_a_variable_of_a_closure_that_counts():
     for i in range(9, 13):
         assert f(tx.ones(1)).item() == i
     assert native_calls(f) == before + 4
+
+
+def test_gradients_of_arguments_are_set_without_python():
+    @tx.compile
+    def step(x, w, b):
+        w.grad = b.grad = None
+        tx.tanh(x * w + b).sum().backward()
+        return w.grad
+
+    def eager(x, w, b):
+        w.grad = b.grad = None
+        tx.tanh(x * w + b).sum().backward()
+        return w.grad
+
+    pairs = [[tx.randn(16).requires_grad_() for _ in range(2)] for _ in range(2)]
+    for i in range(6):
+        x, (w, b) = tx.randn(16), pairs[i % 2]
+        found = step(x, w, b)
+        assert found is w.grad  # as eager code has it
+        gradients = w.grad.clone(), b.grad.clone()
+        eager(x, w, b)
+        assert tx.allclose(w.grad, gradients[0])
+        assert tx.allclose(b.grad, gradients[1])
+    assert native_calls(step) >= 4
+
+
+def test_one_tensor_at_two_places_is_one_object():
+    kept = {}
+
+    @tx.compile
+    def f(x):
+        y = x * 2
+        kept["y"] = y
+        return y, [y]
+
+    for _ in range(4):
+        y, (z,) = f(tx.ones(3))
+        assert y is z
+        assert kept["y"] is y

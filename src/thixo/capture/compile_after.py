@@ -53,12 +53,14 @@ def _change(change: Any, values: _Values, watch: Places) -> list[Any]:
         return [("count", t, None, _NOTHING) for t in watch.counts(how.path, how.counts)]
     if not isinstance(how, SetCell) or isinstance(how.cell, RequiresGrad):
         raise Unsupported
-    if how.path.is_of_argument:
-        raise Unsupported
     owner, cell = watch.follow(how.path), how.cell
     new = values.of(change.maker)
     if isinstance(cell, Gradient):
-        return [("gradient", owner, None, new)]
+        return [
+            ("gradient", values.argument(owner) if how.path.is_of_argument else owner, None, new)
+        ]
+    if how.path.is_of_argument:
+        raise Unsupported
     if isinstance(cell, Variable):
         return [("variable", cell.owner, None, new)]
     if isinstance(cell, Global) and type(owner) is dict:
@@ -77,6 +79,13 @@ class _Values:
         self._recorded = recorded
         self._met: set[int] = set()  # containers
         self._seen = [look.place for look in self._results.looks if look.computed]
+
+    def argument(self, tensor: Any) -> int:
+        """Where a tensor of the arguments is among the inputs: it is another one at each call."""
+        for place, one in enumerate(self._given):
+            if one is tensor:
+                return place
+        raise Unsupported
 
     def of(self, maker: Any) -> Any:
         """One value."""

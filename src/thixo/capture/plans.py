@@ -116,6 +116,7 @@ class Plan:
         self.trace = trace
         self._frozen: dict[int, Frozen] = {}
         self._sizes: list[Dim] = []
+        self._places: dict[int, tuple[Any, int]] = {}  # of tensors among the graph's outputs
         self.replaced: dict[str, Any] = {}  # sizes that turned out to be others
 
     def of(self, x: Any, what: str) -> Maker:
@@ -128,8 +129,11 @@ class Plan:
         return sorted({name for size in known for name in symbols_in(size)})
 
     def _output(self, tensor: Any) -> int:
-        self.trace.output(tensor)
-        return len(self.trace.graph.outputs) - 1
+        known = self._places.get(id(tensor))
+        if known is None:  # one tensor at two places is one object there too
+            self.trace.output(tensor)
+            known = self._places[id(tensor)] = (tensor, len(self.trace.graph.outputs) - 1)
+        return known[1]
 
     def _maker(self, x: Any, what: str) -> Maker:
         if isinstance(x, Maybe | Poison):

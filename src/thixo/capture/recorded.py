@@ -8,6 +8,7 @@ from typing import Any
 from thixo import _core
 from thixo.capture.halves import Backward, Halves
 from thixo.capture.reached import Flags
+from thixo.capture.sized import Sized
 from thixo.errors import InplaceError, describe
 from thixo.graph.control import draws
 from thixo.graph.ir import Graph
@@ -42,11 +43,14 @@ class Program:
         with untraced():
             if self._executor is None:
                 options = {"writes": True} if self.graph.mutations else {}
-                self._executor = executor(optimized(self.graph), self._run_by, **options)
+                if self._run_by == "sunk":
+                    self._executor = Sized(self.graph, **options)
+                else:
+                    self._executor = executor(optimized(self.graph), self._run_by, **options)
             found = self._executor(given)
-        programs = getattr(self._executor, "programs", None)
-        if programs:
-            self.quick = programs[0].run
+        self.quick = next(
+            (p.run for p in getattr(self._executor, "programs", ()) if p.fits(given)), self.quick
+        )
         return found
 
 

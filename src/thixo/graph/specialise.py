@@ -1,7 +1,7 @@
 """A graph for particular sizes: its types are made anew with numbers in the place of some symbols.
 
 Symbolic sizes are at least 2, since 0 and 1 have rules of their own: a size of 1 is broadcast and squeezed. For those
-a graph is made in which every rule sees the number.
+a graph is made in which every rule sees the number; and one for sizes that come often.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,19 +16,22 @@ from thixo.graph.typing import result_types
 from thixo.symbolic import Dim, Guard, Size, compare, guards
 
 
-def specialise(graph: Graph, sizes: Mapping[str, int]) -> Graph:
-    """A copy of a graph with numbers for these sizes.
+def specialise(graph: Graph, sizes: Mapping[str, int], inside: bool = False) -> Graph:
+    """A copy of a graph with numbers for these sizes; graphs in it too where they need it, with `inside` all of them.
 
     >>> graph = tx.jit.trace(lambda x: x.squeeze(0), tx.ones(2, 3)).graph
     >>> specialise(graph, {"n": 1}).outputs
     [squeeze: f32[m]]
     """
-    return _Specialiser(graph, dict(sizes), {}).made
+    return _Specialiser(graph, dict(sizes), {}, inside).made
 
 
 class _Specialiser:
-    def __init__(self, graph: Graph, sizes: dict[str, Size], known: dict[Any, Graph]) -> None:
+    def __init__(
+        self, graph: Graph, sizes: dict[str, Size], known: dict[Any, Graph], inside: bool
+    ) -> None:
         self.graph = graph
+        self.inside = inside
         self.sizes = sizes
         self.known = known  # graphs inside, by identity and sizes
         self.values: dict[Value, Value] = {}
@@ -121,14 +124,18 @@ class _Specialiser:
                 name = symbol_name(size)
                 if name is not None and isinstance(actual, int) and isinstance(size, Dim):
                     low, high = size.bounds
-                    if (low and actual < low) or (high is not None and actual > high):
+                    if (
+                        self.inside
+                        or (low and actual < low)
+                        or (high is not None and actual > high)
+                    ):
                         sizes[name] = actual
         if not sizes:
             return graph
         key = (id(graph), tuple(sorted(sizes.items())))
         found = self.known.get(key)
         if found is None:
-            found = self.known[key] = _Specialiser(graph, sizes, self.known).made
+            found = self.known[key] = _Specialiser(graph, sizes, self.known, self.inside).made
         return found
 
 

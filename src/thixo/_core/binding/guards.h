@@ -80,6 +80,7 @@ class After {
   struct Change {
     How how;
     Object owner, key;
+    int place;  // of the owner among the inputs; -1: it is `owner`
     Value value;
   };
   std::vector<Change> changes_;

@@ -69,10 +69,12 @@ After::After(PyObject* changes, PyObject* result) {
     if (!how) throw PythonError();
     const How kind = *how == 'g' ? How::Gradient : *how == 'c' ? How::Count : *how == 'v' ? How::Variable : How::Entry;
     PyObject* owner = part(one, 1);
-    if (kind == How::Entry ? !PyDict_Check(owner) : kind == How::Variable ? !PyCell_Check(owner) : !is_tensor(owner)) raise(ErrorKind::Argument, "guards: a change of something else");
+    const int place = kind == How::Gradient && PyLong_Check(owner) ? int(PyLong_AsLong(owner)) : -1;
+    if (place >= 0) owner = Py_None;
+    else if (kind == How::Entry ? !PyDict_Check(owner) : kind == How::Variable ? !PyCell_Check(owner) : !is_tensor(owner)) raise(ErrorKind::Argument, "guards: a change of something else");
     if (kind == How::Count && tensor_of(owner)->dtype != DType::F32 && tensor_of(owner)->dtype != DType::F64)
       raise(ErrorKind::Argument, "guards: a count of another dtype");
-    changes_.push_back({kind, Object::borrow(owner), Object::borrow(part(one, 2)), value_of(part(one, 3))});
+    changes_.push_back({kind, Object::borrow(owner), Object::borrow(part(one, 2)), place, value_of(part(one, 3))});
   }
   result_ = value_of(result);
 }
@@ -124,7 +126,7 @@ Object After::finish(PyObject* made, PyObject* const* given) const {
     const Change& one = changes_[i];
     switch (one.how) {
       case How::Gradient:
-        set_gradient(one.owner.get(), values[i].get());
+        set_gradient(one.place >= 0 ? given[one.place] : one.owner.get(), values[i].get());
         break;
       case How::Count:
         count_one(one.owner.get());
