@@ -15,6 +15,7 @@ namespace thixo {
 namespace {
 
 constexpr int64_t kStep = 512;  // places whose offsets are made at a time
+constexpr int64_t kAhead = 3072;  // bytes that are copied while those asked for are on their way from memory
 
 }  // namespace
 
@@ -112,9 +113,10 @@ void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, 
   }
   if (solid) {
     const int64_t known = far ? std::min<int64_t>(block, 512) : 0;
+    const int64_t ahead = std::clamp<int64_t>(kAhead / block, 2, 48);
     for (int64_t i = 0; i < n; ++i) {
-      if (i + 2 < n)
-        for (int64_t line = 0; line < known; line += 64) __builtin_prefetch(from + offsets[i + 2] + line);
+      if (i + ahead < n)
+        for (int64_t line = 0; line < known; line += 64) __builtin_prefetch(from + offsets[i + ahead] + line);
       copy_bytes(to + i * block, from + offsets[i], block);
     }
     return;
