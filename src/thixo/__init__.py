@@ -61,6 +61,7 @@ _HOMES = {
         "HalfTensor IntTensor LongTensor ShortTensor",
         "thixo.threads": "get_num_threads set_num_threads",
         "thixo.capture.compile": "compile",
+        "thixo.capture.compile_backends": "register_backend",
         "thixo.capture.compile_explain": "explain",
         "thixo.capture.lazy": "lazy get_mode set_mode",
         "thixo.capture.flow": "cond switch while_loop scan map",

@@ -42,6 +42,7 @@ from thixo.autograd import is_inference_mode_enabled as is_inference_mode_enable
 from thixo.autograd import no_grad as no_grad
 from thixo.autograd import set_grad_enabled as set_grad_enabled
 from thixo.capture.compile import compile as compile
+from thixo.capture.compile_backends import register_backend as register_backend
 from thixo.capture.compile_explain import explain as explain
 from thixo.capture.flow import cond as cond
 from thixo.capture.flow import map as map

@@ -11,12 +11,15 @@ import re
 import reprlib
 import sys
 from collections.abc import Iterable
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
 _HOME = os.path.dirname(sys._getframe().f_code.co_filename) + os.sep
 _NUMPY = os.path.dirname(np.__file__) + os.sep
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _LOCATION = re.compile(r" \([^()\n]+:\d+\)$")
 
 
@@ -26,7 +29,26 @@ def user_line() -> str | None:
     >>> user_line()
     '...:1'
     """
-    frame = sys._getframe(1)
+    frame = _beyond(sys._getframe(1))
+    return None if frame is None else _place(frame)
+
+
+def user_place() -> str | None:
+    """The user's line; where it has called a library from there, the place in that too: "train.py:41, in encoder.py:249".
+
+    >>> user_place()
+    '...:1'
+    """
+    frame = inner = _beyond(sys._getframe(1))
+    while frame is not None and _is_library(frame.f_code.co_filename):
+        frame = _beyond(frame.f_back)
+    if frame is None or inner is None or frame is inner:
+        return None if inner is None else _place(inner)
+    return f"{_place(frame)}, in {_place(inner)}"
+
+
+def _beyond(frame: FrameType | None) -> FrameType | None:
+    """The innermost frame outside of Thixo."""
     while frame is not None:
         name = frame.f_code.co_filename
         inner = (
@@ -34,9 +56,17 @@ def user_line() -> str | None:
             or frame.f_globals.get("__name__") == "threading"
         )
         if not inner:
-            return f"{os.path.basename(name)}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
+            return frame
+        frame = frame.f_back
     return None
+
+
+def _is_library(file: str) -> bool:
+    return file.startswith(_STANDARD) or any(folder in file for folder in _INSTALLED)
+
+
+def _place(frame: FrameType) -> str:
+    return f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
 
 
 def user_level() -> int:

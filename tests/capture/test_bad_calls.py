@@ -1,5 +1,7 @@
 """Recursion without an end, values that leak out of a captured function, and graphs called with other types."""
 
+import json
+
 import pytest
 
 import thixo as tx
@@ -108,3 +110,13 @@ def test_other_types_get_a_graph_of_their_own(way):
         assert made.dtype is data.dtype
         assert made.tolist() == (data * 2).tolist()
     assert found(3) == 6
+
+
+def test_a_refusal_inside_of_a_library_names_the_users_line_first():
+    def dumped(x):
+        return len(json.dumps({"a": 1}, indent=1)) + x.sum()
+
+    line = dumped.__code__.co_firstlineno + 1
+    where = rf"\(test_bad_calls\.py:{line}, in encoder\.py:\d+\)$"
+    with pytest.raises(CaptureError, match=where):
+        tx.jit.script(dumped)(tx.ones(3))

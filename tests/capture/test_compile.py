@@ -10,7 +10,6 @@ import pytest
 
 import thixo as tx
 from thixo.capture import compile_cache
-from thixo.capture.compile_backends import register_backend
 from thixo.graph.interpret import Interpreter
 
 SCALE = 3.0
@@ -391,7 +390,7 @@ def test_backends_give_the_same(backend):
         seen.append(graph)
         return Interpreter(graph, "eager").run_all
 
-    register_backend("of the test", own)
+    tx.register_backend("of the test", own)
     state = tx.zeros(3)
 
     @tx.compile(backend=backend)

@@ -18,7 +18,9 @@ def test_script_is_the_function_or_is_refused(case):
     if refusal is not None:
         assert case.name not in CAPTURED, refusal
         assert re.search(
-            r" cannot be captured: .+: .+ \([\w.<> \[\]-]+:\d+\)$", refusal, re.DOTALL
+            r" cannot be captured: .+: .+ \(([\w.<> \[\]-]+:\d+, in )?[\w.<> \[\]-]+:\d+\)$",
+            refusal,
+            re.DOTALL,
         ), refusal
 
 

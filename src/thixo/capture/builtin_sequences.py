@@ -5,12 +5,12 @@ import types
 from typing import Any
 
 from thixo import _core
-from thixo.capture import control, operators
+from thixo.capture import control, operators, partial
 from thixo.capture.frames import current
 from thixo.capture.items import Items, as_items
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Maybe, Number, Symbolic, is_ragged
+from thixo.capture.values import Choice, Maybe, Number, Symbolic, is_partial, is_ragged
 from thixo.ops import public as tx
 
 
@@ -55,6 +55,9 @@ def len_(x: Any) -> Any:
         sure = sum(not isinstance(e, Maybe) for e in x)
         flags = tx.stack([e.flag.tensor for e in x if isinstance(e, Maybe)])
         return Number("int", tx.sum(flags) + sure)
+    if is_partial(x):
+        look(current(), x, ragged=True)
+        return Number("int", partial.length(x))
     look(current(), x)
     method = getattr(type(x), "__len__", None)
     return call_function(method, (x,), {}) if isinstance(method, types.FunctionType) else len(x)
@@ -120,6 +123,11 @@ def listed(kind: type) -> Any:
         if not args:
             return current().made(kind())
         x = args[0]
+        if is_partial(x):
+            x = partial.copied(x) if kind is set and type(x) is set else partial.view(x, "keys")
+        if is_ragged(x) and kind is list:
+            look(current(), x, ragged=True)
+            return current().made(x[:])
         if isinstance(x, Items) and not isinstance(x.length, int):
             raise Refused(
                 kind.__name__, "its length is not known here", "use operators of whole tensors"
@@ -133,6 +141,11 @@ def listed(kind: type) -> Any:
 
 
 def dict_(*args: Any, **kwargs: Any) -> Any:
+    if len(args) == 1 and type(args[0]) is dict and is_partial(args[0]):
+        made = partial.copied(args[0])
+        for name, value in kwargs.items():
+            partial.set_item(made, name, value)
+        return made
     parts = [a if isinstance(a, dict) else list(iterate(a)) for a in args]
     for a in args:
         look(current(), a)

@@ -10,6 +10,7 @@ from collections import OrderedDict, defaultdict, deque
 from typing import Any
 
 from thixo import _core
+from thixo.capture import partial
 from thixo.capture.builtin import METHODS, REPLACED, is_pure
 from thixo.capture.convert import convert, is_converted
 from thixo.capture.effects import check
@@ -20,7 +21,16 @@ from thixo.capture.numbers import weak
 from thixo.capture.operators import as_plain_tensor, spread
 from thixo.capture.paths import Assumed, Path, look, path_of, read
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Maybe, Mixed, Number, Symbolic, Union, is_ragged
+from thixo.capture.values import (
+    Choice,
+    Maybe,
+    Mixed,
+    Number,
+    Symbolic,
+    Union,
+    is_partial,
+    is_ragged,
+)
 from thixo.dtype import float32
 from thixo.graph.trace import current_trace, make_symbolic
 from thixo.ops import public as tx
@@ -386,6 +396,10 @@ def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(owner, list | dict | set | deque):
         for a in (*args, *kwargs.values()):
             look(capture, a)
+        if is_partial(owner) and not kwargs:
+            known = partial.call(owner, name, args)
+            if known is not None:
+                return known()
         if name in _MUTATORS:
             return _mutate(capture, f, owner, name, args, kwargs)
         look(capture, owner)

@@ -47,7 +47,7 @@ def register_backend(name: str, build: Build) -> None:
     >>> def watched(graph):
     ...     seen.append(len(graph.nodes))
     ...     return Interpreter(graph).run_all
-    >>> register_backend("watched", watched)
+    >>> tx.register_backend("watched", watched)
     >>> tx.compile(lambda x: x + 1, backend="watched")(tx.ones(2)), seen
     (tensor([2., 2.]), [1])
     """

@@ -7,6 +7,7 @@ from typing import Any
 
 from thixo import _core
 from thixo.capture.naming import input_names
+from thixo.capture.open_numbers import ANY
 from thixo.pytree import tree_flatten
 
 _WORDS = {"holds": "was", "equal": "was", "is": "was", "type": "was of class", "code": "had the code", "length": "had the length",
@@ -75,6 +76,10 @@ def _of_keys(old: Any, new: Any, names: Sequence[str]) -> str:
     for i, (a, b) in enumerate(zip(old_parts, new_parts, strict=True)):
         if a != b:
             name = names[i] if i < len(names) else f"argument {i}"
+            if b[0] in ANY:  # it has had some values, and is an input of the next graph
+                return (
+                    f"{name} was {_part(a)}, is another {b[0].__name__}, and may be any from now on"
+                )
             return f"{name} was {_part(a)}, is {_part(b)}"
     if old_grad != new_grad:
         return f"gradients were {'on' if old_grad else 'off'}, are {'on' if new_grad else 'off'}"

@@ -4,6 +4,7 @@ Variables travel by `get()` and `put(values)`; everything else that a branch cha
 """
 
 import weakref
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
@@ -13,7 +14,7 @@ from thixo.capture.carry import MISSING, Carry, looked_up
 from thixo.capture.effects import fail
 from thixo.capture.frames import DEPTH, Inner, current
 from thixo.capture.journal import Content
-from thixo.capture.merge import Merger, freeze
+from thixo.capture.merge import Merger, aligned, aligned_sets, as_set, freeze
 from thixo.capture.numbers import OPERATORS, as_tensor, calculate
 from thixo.capture.paths import LOOKED, look, note_old
 from thixo.capture.refusal import Refused, refusal_of
@@ -29,6 +30,7 @@ from thixo.capture.values import (
     Unset,
     decides,
     is_open_size,
+    is_partial,
     is_ragged,
 )
 from thixo.errors import ThixoError, user_line
@@ -194,7 +196,7 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
         merger.merge(*sides(x, y), _shown(n))
         for x, y, n in zip(a.variables, b.variables, names, strict=True)
     ]
-    cells = []
+    cells: list[tuple[Any, Any]] = []
     for key, (cell, _) in {**a.cells, **b.cells}.items():
         if capture.made_since(cell.owner, clock):
             continue
@@ -202,10 +204,13 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
         pair = [side.cells[key][1] if key in side.cells else now for side in (a, b)]
         if key not in a.cells or key not in b.cells:
             note_old(capture, cell)
-        if isinstance(cell.read(), set) and not (a.never or b.never):
-            poison = Poison("what is in a set differs between paths", user_line())
-            same = isinstance(pair[0], set) and isinstance(pair[1], set) and pair[0] == pair[1]
-            pair = [pair[0] if same else poison] * 2
+        if isinstance(cell, Content) and not (a.never or b.never):
+            if isinstance(pair[0], set) and isinstance(pair[1], set):
+                maker = merger.merge(*aligned_sets(*pair), str(cell))
+                cells.append((cell, lambda values, maker=maker: as_set(maker(values))))
+                continue
+            if type(cell.owner) in (dict, defaultdict):
+                pair = list(aligned(*pair))
         cells.append((cell, merger.merge(*sides(*pair), str(cell))))
     tensors = []
     copies = list(kept)
@@ -223,13 +228,23 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
     for cell, maker in cells:
         value = maker(values)
         if isinstance(value, Union) and isinstance(cell, Content):
-            value = Poison(f"what is in {cell} differs between paths", user_line())
+            value = _different(value, str(cell))
         capture.journal.write(cell, value)
     for tensor, maker in tensors:
         new = maker(values)
         if isinstance(new, Poison):
             new.refuse("a write to a tensor")
         assign(outer, tensor, new, [a, b])
+
+
+def _different(found: Union, name: str) -> Poison:
+    """What is said of a container whose contents on two paths do not go together."""
+    keys = [set(o) for o in found.options if isinstance(o, dict)]
+    if len(keys) == 2 and keys[0] == keys[1]:
+        return Poison(
+            f"the keys of {name} are in another order on one path", user_line(), "add them in one order"
+        )  # fmt: skip
+    return Poison(f"what is in {name} differs between paths", user_line())
 
 
 def assign(outer: Trace, tensor: Any, new: Any, sides: Sequence[Left]) -> None:
@@ -341,6 +356,11 @@ def settled(test: Any) -> Any:
         return Number("bool", as_tensor(test) != 0)
     if is_ragged(test):
         flags = [e.flag.tensor for e in test if isinstance(e, Maybe)]
+        return True if len(flags) < len(test) else Number("bool", tx.any(tx.stack(flags)))
+    if is_partial(test):
+        look(current(), test, ragged=True)
+        parts = test.values() if isinstance(test, dict) else test
+        flags = [v.flag.tensor for v in parts if isinstance(v, Maybe)]
         return True if len(flags) < len(test) else Number("bool", tx.any(tx.stack(flags)))
     if isinstance(test, LOOKED):
         look(current(), test)

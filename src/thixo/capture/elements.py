@@ -4,7 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 from thixo import _core
-from thixo.capture import control, operators
+from thixo.capture import control, operators, partial
 from thixo.capture.builtin_sequences import iterate
 from thixo.capture.callees import call, call_function
 from thixo.capture.frames import current
@@ -13,7 +13,7 @@ from thixo.capture.journal import CONTAINERS
 from thixo.capture.numbers import as_tensor, weak
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_ragged
+from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_partial, is_ragged
 from thixo.graph.trace import make_symbolic
 from thixo.ops import public as tx
 
@@ -43,6 +43,8 @@ def item(x: Any, key: Any) -> Any:
     if is_ragged(x) and type(key) is int and key in (0, -1):
         look(current(), x, ragged=True)
         return _end_of(x if key == 0 else x[::-1])
+    if isinstance(x, dict) and is_partial(x) and not isinstance(key, Symbolic | _core.Tensor):
+        return partial.item(x, key)
     look(current(), x)
     if isinstance(key, Number | _core.Tensor) and isinstance(x, list | tuple):
         return _chosen(x, key)
@@ -88,6 +90,9 @@ def set_item(x: Any, key: Any, value: Any) -> None:
         return
     if isinstance(key, Symbolic | _core.Tensor):
         raise Refused("[...] =", "a key is known only when the program runs", "use a tensor")
+    if isinstance(x, dict) and is_partial(x):
+        partial.set_item(x, key, value)
+        return
     if _is_changeable(x, "[...] ="):
         look(capture, x)
         capture.changing(x)

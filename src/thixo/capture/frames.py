@@ -10,7 +10,7 @@ from typing import Any
 from thixo import _core
 from thixo.capture.journal import CONTAINERS, Content, Journal
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Poison, is_ragged
+from thixo.capture.values import Poison, is_partial, is_ragged
 from thixo.graph import trace as tracing
 from thixo.graph.alias import Aliases
 from thixo.graph.body import Body
@@ -133,6 +133,12 @@ class Capture:
                 "a list",
                 "the data decide how long it is",
                 "loop over it, stack it or return it, or use a mask",
+            )
+        if not ragged and is_partial(x):
+            raise Refused(
+                f"a {type(x).__name__}",
+                "the data decide what is in it",
+                "ask with in or len(), return it, or read a dict with [], get() or a loop",
             )
         if self.poisoned and isinstance(x, CONTAINERS):
             found = self.poisoned.get(id(x))

@@ -6,7 +6,16 @@ import types
 from typing import Any
 
 from thixo import _core
-from thixo.capture import attributes, contexts, control, control_loops, effects, elements, operators
+from thixo.capture import (
+    attributes,
+    contexts,
+    control,
+    control_loops,
+    effects,
+    elements,
+    operators,
+    partial,
+)
 from thixo.capture.attributes import changed
 from thixo.capture.builtin_sequences import iterate
 from thixo.capture.callees import call, function_path
@@ -15,7 +24,16 @@ from thixo.capture.journal import Global, Variable
 from thixo.capture.open_numbers import read_number
 from thixo.capture.paths import Path, look
 from thixo.capture.refusal import Refused, Several, refusal_of
-from thixo.capture.values import UNSET, Choice, Number, Poison, Symbolic, decides, is_ragged
+from thixo.capture.values import (
+    UNSET,
+    Choice,
+    Number,
+    Poison,
+    Symbolic,
+    decides,
+    is_partial,
+    is_ragged,
+)
 from thixo.errors import ThixoError
 
 
@@ -163,6 +181,8 @@ class Hooks:
             return
         from thixo.capture.items import Items
 
+        if is_partial(items):
+            items = partial.view(items, "keys")
         if is_ragged(items):
             look(current(), items, ragged=True)
 

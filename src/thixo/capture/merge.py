@@ -102,6 +102,55 @@ def fill(made: Any, names: Any, parts: list[Any]) -> None:
         object.__setattr__(made, text, part)
 
 
+def aligned(x: Any, y: Any) -> tuple[Any, Any]:
+    """The contents of a dict on two paths with the keys of both, where these have one order; what a path lacks is not set there."""
+    if not (isinstance(x, Frozen) and isinstance(y, Frozen)):
+        return x, y
+    if type(x.origin) is not dict or type(y.origin) is not dict or x.keys == y.keys:
+        return x, y
+    common = [k for k in x.keys if k in y.keys]
+    if common != [k for k in y.keys if k in x.keys]:
+        return x, y
+    keys: list[Any] = []
+    rest = list(y.keys)
+    for key in x.keys:
+        if key in y.keys:
+            at = rest.index(key)
+            keys += rest[:at]
+            rest = rest[at + 1 :]
+        keys.append(key)
+    keys += rest
+    return _with_keys(x, keys), _with_keys(y, keys)
+
+
+def aligned_sets(x: set[Any], y: set[Any]) -> tuple[Frozen, Frozen]:
+    """Sets of two paths as dicts with the elements of both."""
+    sides = [
+        {e.value: Maybe(True, e.flag) for e in one if isinstance(e, Maybe)}
+        | {e: True for e in one if not isinstance(e, Maybe)}
+        for one in (x, y)
+    ]
+    keys = list(dict.fromkeys([*sides[0], *sides[1]]))
+    made = []
+    for side in sides:
+        frozen = Frozen(side, tuple(side))
+        frozen.parts = list(side.values())
+        made.append(_with_keys(frozen, keys))
+    return made[0], made[1]
+
+
+def as_set(found: dict[Any, Any]) -> set[Any]:
+    """What `aligned_sets` became, as a set."""
+    return {Maybe(k, v.flag) if isinstance(v, Maybe) else k for k, v in found.items()}
+
+
+def _with_keys(x: Frozen, keys: list[Any]) -> Frozen:
+    parts = dict(zip(x.keys, x.parts, strict=True))
+    made = Frozen(dict.fromkeys(keys), tuple(keys))
+    made.parts = [parts.get(k, UNSET) for k in keys]
+    return made
+
+
 # How to make a merged value of the node's results.
 Maker = Callable[[list[Any]], Any]
 

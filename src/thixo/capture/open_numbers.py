@@ -36,6 +36,7 @@ class OpenNumber(Scalar):
 
 # What stands for any number in the kind of a call; the names are for messages.
 _ANY = {int: type("whole number", (), {})(), float: type("number", (), {})()}
+ANY = tuple(map(type, _ANY.values()))
 
 
 class OpenNumbers:

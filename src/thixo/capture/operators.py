@@ -13,7 +13,16 @@ from thixo.capture.frames import current
 from thixo.capture.numbers import COMPARISONS, OPERATORS, as_tensor, calculate, negate
 from thixo.capture.paths import look, note_identity, path_of
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic, Union, is_open_size, kind_of
+from thixo.capture.values import (
+    Choice,
+    Mixed,
+    Number,
+    Symbolic,
+    Union,
+    is_open_size,
+    is_partial,
+    kind_of,
+)
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
 
@@ -288,6 +297,10 @@ def contains(group: Any, x: Any) -> Any:
     method = _user_method(group, "__contains__")
     if method is not None:
         return truth(call_function(method, (group, x), {}))
+    if is_partial(group) and not isinstance(x, Symbolic | _core.Tensor):
+        from thixo.capture.partial import flag_of
+
+        return flag_of(group, x)
     look(current(), group)
     if isinstance(group, list | tuple) and (
         isinstance(x, Symbolic | _core.Tensor)

@@ -1,5 +1,6 @@
 """How the results of a graph become what the function returned, and what it changed."""
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FunctionType
@@ -12,7 +13,18 @@ from thixo.capture.journal import Attribute, Content, Global, RequiresGrad, Vari
 from thixo.capture.merge import Frozen, attributes, freeze, rebuilt
 from thixo.capture.paths import PLAIN, Path, path_of
 from thixo.capture.refusal import Refused
-from thixo.capture.values import TYPES, UNSET, Choice, Maybe, Mixed, Number, Poison, Symbolic, Text
+from thixo.capture.values import (
+    TYPES,
+    UNSET,
+    Choice,
+    Maybe,
+    Mixed,
+    Number,
+    Poison,
+    Symbolic,
+    Text,
+    is_partial,
+)
 from thixo.errors import AutogradError, CaptureError
 from thixo.graph.effects import as_kind, shown
 from thixo.graph.sizes import symbols_in
@@ -245,14 +257,14 @@ class Plan:
         if known is not None:
             return known
         self._known[key] = make
-        if type(origin) is list and any(isinstance(p, Maybe) for p in x.parts):
+        if type(origin) in (list, dict, defaultdict) and any(isinstance(p, Maybe) for p in x.parts):
             self._known[key] = self._ragged(x, what)
             return self._known[key]
         make.parts += [self._maker(p, f"a part of {what}") for p in x.parts]
         return make
 
     def _ragged(self, x: Frozen, what: str) -> Maker:
-        """A list of which the data decide what is in it."""
+        """A list or a dict of which the data decide what is in it."""
         pairs: list[tuple[int | None, Maker]] = []
         for p in x.parts:
             flag = self._output(p.flag.tensor) if isinstance(p, Maybe) else None
@@ -262,9 +274,13 @@ class Plan:
 
         def make(call: Call) -> Any:
             if id(x) not in call.made:
-                call.made[id(x)] = [
-                    m(call) for flag, m in pairs if flag is None or bool(call.outputs[flag])
-                ]
+                there = [flag is None or bool(call.outputs[flag]) for flag, _ in pairs]
+                made = [m(call) for one, (_, m) in zip(there, pairs, strict=True) if one]
+                if isinstance(x.origin, dict):
+                    kept = Frozen(x.origin, [k for o, k in zip(there, x.keys, strict=True) if o])
+                    call.made[id(x)] = rebuilt(kept, made)
+                else:
+                    call.made[id(x)] = made
             return call.made[id(x)]
 
         return make
@@ -281,6 +297,10 @@ class Plan:
             raise Refused(
                 what, "a function that was made inside would outlive the call", "make it outside"
             )
+        if is_partial(x):
+            pairs = [(e.value, self._output(e.flag.tensor)) for e in x if isinstance(e, Maybe)]
+            sure = frozenset(e for e in x if not isinstance(e, Maybe))
+            return lambda call: set(sure) | {e for e, flag in pairs if bool(call.outputs[flag])}
         if isinstance(x, set):
             if not all(isinstance(e, PLAIN) for e in x):
                 raise Refused(what, "a set of other than plain values", "use a tuple")

@@ -6,7 +6,7 @@ outermost call turns it into an error that users see.
 
 import re
 
-from thixo.errors import CaptureError, user_line
+from thixo.errors import CaptureError, user_place
 
 _PLACE = re.compile(r"^(.*?)(?: \(([^()\n]+:\d+)\))?$", re.DOTALL)
 
@@ -21,7 +21,7 @@ class Refused(BaseException):
         self.construct = construct
         self.reason = reason
         self.remedy = remedy
-        self.line = line or user_line()
+        self.line = line or user_place()
         self.number: int | None = None  # of the line, where only the function's file is known yet
 
     def error(self, name: str, by: str = "script") -> CaptureError:

@@ -9,6 +9,7 @@ Union        one of some values of any kind, by number: tensors of other shapes,
 Poison       two paths left values here that no graph can hold as one; the reason
 """
 
+from collections import defaultdict
 from typing import Any
 
 from thixo import _core
@@ -86,9 +87,15 @@ class Maybe:
 class Poison(Symbolic):
     """What two paths left here does not go together."""
 
-    def __init__(self, reason: str, line: str | None = None) -> None:
+    def __init__(
+        self,
+        reason: str,
+        line: str | None = None,
+        remedy: str = "give it one kind of value on all paths",
+    ) -> None:
         self.reason = reason
         self.line = line
+        self.remedy = remedy
 
     def __repr__(self) -> str:
         return f"not one kind of value: {self.reason}"
@@ -96,7 +103,7 @@ class Poison(Symbolic):
     def refuse(self, name: str) -> Any:
         reason = self.reason.removeprefix(f"{name} ")
         reason = f"it {reason}" if reason != self.reason else reason
-        raise Refused(name, reason, "give it one kind of value on all paths", self.line)
+        raise Refused(name, reason, self.remedy, self.line)
 
 
 class Number(Symbolic):
@@ -163,6 +170,13 @@ class Text(Symbolic):
 def is_ragged(x: Any) -> bool:
     """Whether the data decide which elements a list has: those that may be missing are Maybe."""
     return type(x) is list and any(type(e) is Maybe for e in x)
+
+
+def is_partial(x: Any) -> bool:
+    """Whether the data decide which keys a dict has, or what is in a set: values of keys that may be missing, and such elements, are Maybe."""
+    if type(x) in (dict, defaultdict):
+        return any(type(v) is Maybe for v in x.values())
+    return type(x) is set and any(type(e) is Maybe for e in x)
 
 
 def is_open_size(x: Any) -> bool:
