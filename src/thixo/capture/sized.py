@@ -62,8 +62,11 @@ class Sized:
         return max(one._room for one in (self._special, self._general) if one is not None)
 
     def _for(self, given: Sequence[Any]) -> Any:
-        sizes = {name: given[i].shape[axis] for name, (i, axis) in self._places.items()}
-        if self._first is None:
+        try:
+            sizes = {name: given[i].shape[axis] for name, (i, axis) in self._places.items()}
+        except IndexError:  # too few axes: the general one says so
+            sizes = {}
+        if self._first is None and sizes:
             self._first = sizes
             self._special = self._made_for(sizes)
         if self._special is not None and sizes == self._first:
