@@ -27,6 +27,10 @@ def main() -> int:
     parser.add_argument("--start", type=int, default=0, help="the number of the first program")
     parser.add_argument("--route", nargs="+", choices=list(ROUTES), help="only these")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument(
+        "--whole", type=int, default=8, metavar="N",
+        help="every Nth program goes through the whole compiler, the others have their graphs interpreted",
+    )  # fmt: skip
     parser.add_argument("--show", action="store_true", help="print the programs, run nothing")
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--seconds", type=float, default=60, help="to make one failure small")
@@ -69,6 +73,9 @@ def report(total: Tally, routes: list[str], options: argparse.Namespace) -> int:
         f"programs    {total.programs}, median {median:g} statements; {share(total.errors)} end with an error in Python, "
         f"{share(total.no_gradient)} write over what a gradient needs"
     )
+    print(
+        f"ways        {total.whole} through the whole compiler, {total.programs - total.whole} with graphs interpreted"
+    )
     for route in routes:
         counts = [
             f"{kind} {total.verdicts[route, kind]}" for kind in ("same", "refused", "skipped", "wrong")
@@ -109,7 +116,9 @@ def _show_failures(failures: list[Failure], options: argparse.Namespace) -> None
         print("numbers " + " ".join(str(f.number) for f in found[:20]))
         if options.no_shrink or "died" in first.verdict.reason:
             continue
-        small = Shrinker(first.program, fails_on(route, first.verdict), options.seconds).run()
+        small = Shrinker(
+            first.program, fails_on(route, first.verdict, first.whole), options.seconds
+        ).run()
         text = as_file(small, route, first.verdict)
         print(text)
         if options.keep:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from tests.programs.compare import difference
-from tests.programs.constructs import constructs, statements
+from tests.programs.constructs import seen_in
+from tests.programs.interpreted import interpreted
 from tests.programs.observe import Loaded, Observation, observe
 from tests.programs.program import Program
 from tests.programs.routes import EAGER, ROUTES, Route, is_refusal
@@ -55,6 +56,7 @@ class Failure:
     program: Program
     route: str
     verdict: Verdict
+    whole: bool = True
 
 
 @dataclass
@@ -62,6 +64,7 @@ class Tally:
     """What was seen in a run."""
 
     programs: int = 0
+    whole: int = 0  # of them through the whole compiler, the others with graphs interpreted
     sizes: list[int] = field(default_factory=list)
     constructs: Counter[str] = field(default_factory=Counter)
     refused: dict[str, Counter[str]] = field(default_factory=dict)  # constructs, by route
@@ -73,7 +76,7 @@ class Tally:
     failures: list[Failure] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        for name in ("programs", "errors", "no_gradient", "varied"):
+        for name in ("programs", "whole", "errors", "no_gradient", "varied"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.sizes += other.sizes
         self.constructs += other.constructs
@@ -170,12 +173,15 @@ def _judge_each(subject: Subject, route: Route) -> Verdict:
     return min(verdicts, key=lambda verdict: order.index(verdict.kind))
 
 
-def check(number: int, program: Program, routes: list[str], tally: Tally) -> None:
-    """A program through routes; what came of it goes into the tally."""
-    names = constructs(program.text)
+def check(
+    number: int, program: Program, routes: list[str], tally: Tally, whole: bool = True
+) -> None:
+    """A program through routes, with the whole compiler or graphs interpreted; what came of it goes into the tally."""
+    names, size = seen_in(program.text)
     tally.programs += 1
+    tally.whole += whole
     tally.constructs.update(names)
-    tally.sizes.append(statements(program.text))
+    tally.sizes.append(size)
     try:
         with warnings.catch_warnings(), patience(PATIENCE):
             warnings.simplefilter("ignore")
@@ -186,13 +192,14 @@ def check(number: int, program: Program, routes: list[str], tally: Tally) -> Non
     tally.errors += expected[-1].error is not None
     tally.no_gradient += any(isinstance(o.gradients, str) for o in expected)
     for name in routes:
-        verdict = judge(program, ROUTES[name], expected)
+        with contextlib.nullcontext() if whole else interpreted():
+            verdict = judge(program, ROUTES[name], expected)
         tally.verdicts[name, verdict.kind] += 1
         if verdict.kind == "refused":
             tally.refused.setdefault(name, Counter()).update(names)
             tally.reasons.setdefault(name, Counter())[_kind(verdict.reason)] += 1
         if verdict.kind == "wrong":
-            tally.failures.append(Failure(number, program, name, verdict))
+            tally.failures.append(Failure(number, program, name, verdict, whole))
 
 
 def _kind(reason: str) -> str:

@@ -53,14 +53,21 @@ def function(text: str) -> ast.FunctionDef:
     return found
 
 
-def constructs(text: str) -> set[str]:
-    """The names of the constructs in a program."""
+def seen_in(text: str) -> tuple[set[str], int]:
+    """The names of the constructs in a program, and how many statements it has."""
     nodes: Nodes = defaultdict(list)
+    count = -1  # the program itself
     for node in ast.walk(function(text)):
         nodes[type(node)].append(node)
-    return {name for name, rule in RULES.items() if rule(nodes)}
+        count += isinstance(node, ast.stmt)
+    return {name for name, rule in RULES.items() if rule(nodes)}, count
+
+
+def constructs(text: str) -> set[str]:
+    """The names of the constructs in a program."""
+    return seen_in(text)[0]
 
 
 def statements(text: str) -> int:
     """How many statements a program has."""
-    return sum(isinstance(node, ast.stmt) for node in ast.walk(function(text))) - 1
+    return seen_in(text)[1]

@@ -100,12 +100,15 @@ def observe(call: Callable[..., Any], arguments: list[Any], loaded: Loaded) -> O
     except Exception as error:
         seen.error = error
         return seen
-    seen.numbers = copied(tx.get_rng_state())
-    seen.printed = printed.getvalue()
     seen.arguments = copied(arguments)
     seen.globals = copied(loaded.state())
-    seen.pure = not seen.printed and unlike(before, (identities(arguments), seen.globals)) is None
-    seen.gradients = gradients((result, arguments), leaves)
+    seen.pure = (
+        not printed.getvalue() and unlike(before, (identities(arguments), seen.globals)) is None
+    )
+    with contextlib.redirect_stdout(printed):  # the way back says and draws nothing
+        seen.gradients = gradients((result, arguments), leaves)
+    seen.printed = printed.getvalue()
+    seen.numbers = copied(tx.get_rng_state())
     return seen
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import copy
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ import numpy as np
 
 import thixo as tx
 from tests.programs.check import Verdict, judge
+from tests.programs.interpreted import interpreted
 from tests.programs.program import NAME, Program
 from tests.programs.routes import ROUTES
 
@@ -25,11 +27,12 @@ def cause(verdict: Verdict) -> str:
     return f"{head}:{rest.partition(':')[0]}" if head == "error" else head.partition("[")[0]
 
 
-def fails_on(route: str, wanted: Verdict) -> Callable[[Program], bool]:
-    """Whether a program is wrong in the way that another was."""
+def fails_on(route: str, wanted: Verdict, whole: bool = True) -> Callable[[Program], bool]:
+    """Whether a program is wrong in the way that another was, through the whole compiler or with graphs interpreted."""
 
     def fails(program: Program) -> bool:
-        verdict = judge(program, ROUTES[route])
+        with contextlib.nullcontext() if whole else interpreted():
+            verdict = judge(program, ROUTES[route])
         return verdict.kind == "wrong" and cause(verdict) == cause(wanted)
 
     return fails

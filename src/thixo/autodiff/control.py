@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from thixo.autodiff.loops import scan_rule, while_rule
+from thixo.autodiff.loops import need_no_draws, scan_rule, while_rule
 from thixo.autodiff.partition import Halves
 from thixo.autodiff.recording import (
     both_halves,
@@ -23,6 +23,7 @@ from thixo.autodiff.used import ALWAYS, Use
 from thixo.dtype import bool as bool_
 from thixo.graph.control import CALL, COND, SWITCH
 from thixo.graph.control_types import instantiate
+from thixo.graph.effects import without_effects
 from thixo.graph.ir import Graph, Node, Type, Value
 from thixo.graph.sizes import symbols_in
 from thixo.graph.trace import Trace, make_symbolic
@@ -142,6 +143,8 @@ def _branch_rule(
         for n in symbols_in(s)
     )
     if again:
+        for branch in branches:
+            need_no_draws(branch)
         graphs = list(branches)
         outer: list[Type] = []
     else:
@@ -213,7 +216,7 @@ def _branch_back(
     with Trace(f"{halves.backward.name}_all") as trace:
         given = [trace.value_of(trace.input(f"x{i}", t)) for i, t in enumerate(types)]
         if again:
-            made = record(trace, CALL, halves.forward, given[:inputs])
+            made = record(trace, CALL, without_effects(halves.forward), given[:inputs])
             own, seeds = made[len(made) - halves.saved :], given[inputs:]
             shapes = [made[i].type for i in places]
         else:

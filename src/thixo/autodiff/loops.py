@@ -15,8 +15,10 @@ from thixo.autodiff.partition import Halves, guards_within
 from thixo.autodiff.recording import both_halves, extend, record
 from thixo.autodiff.used import ALWAYS, BOOL, Use
 from thixo.dtype import bool as bool_
+from thixo.errors import GraphError
 from thixo.graph.control import CALL, SCAN, WHILE_LOOP
 from thixo.graph.control_types import instantiate
+from thixo.graph.effects import draws_numbers, without_effects
 from thixo.graph.ir import Graph, Node, Type, Value
 from thixo.graph.sizes import symbols_in
 from thixo.graph.trace import Trace, make_symbolic
@@ -233,19 +235,29 @@ def _saves_unknown_sizes(halves: Halves, count: int) -> bool:
 
 def _computing_again(halves: Halves, body: Graph) -> Halves:
     """The same two directions with nothing saved: the way back runs forward once more."""
+    need_no_draws(body)
     with Trace(f"{body.name}_again") as trace:
         inputs = [trace.value_of(trace.input(v.name, v.type)) for v in halves.forward.inputs]
         seeds = [
             trace.value_of(trace.input(v.name, v.type))
             for v in halves.backward.inputs[len(halves.kept) + halves.saved :]
         ]
-        made = record(trace, CALL, halves.forward, inputs)
+        made = record(trace, CALL, without_effects(halves.forward), inputs)
         saved = made[len(made) - halves.saved :]
         kept = [inputs[i] for i in halves.kept]
         trace.graph.outputs = record(trace, CALL, halves.backward, [*kept, *saved, *seeds])
     return halves._replace(
         forward=body.copy(), backward=trace.finish(), kept=tuple(range(len(inputs))), saved=0
     )
+
+
+def need_no_draws(body: Graph) -> None:
+    """An error where a graph that has to be computed once more would draw other random numbers."""
+    if draws_numbers([body]):
+        raise GraphError(
+            f"gradients: graph {body.name} draws random numbers and makes tensors whose sizes the data decide, "
+            "so it cannot be computed once more on the way back; draw the numbers outside of the loop or branch"
+        )
 
 
 # ---- long loops in segments
@@ -267,8 +279,10 @@ def cut_long_loops(graph: Graph, nodes: list[Node], turns: int) -> None:
 
 
 def can_be_cut(node: Node) -> bool:
-    """Whether a node is a while loop without a limit that keeps nothing yet."""
-    return node.op is WHILE_LOOP and node.args[4] is None and len(node.outputs) == len(node.args[2])
+    """Whether a node is a while loop without a limit that keeps nothing yet, and whose turns give the same once more."""
+    if node.op is not WHILE_LOOP or node.args[4] is not None:
+        return False
+    return len(node.outputs) == len(node.args[2]) and not draws_numbers(node.args[:2])
 
 
 def _cut(graph: Graph, node: Node, turns: int) -> list[Node]:

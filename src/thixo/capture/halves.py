@@ -18,6 +18,7 @@ from thixo.autodiff.partition import guards_within, unbound_sizes
 from thixo.autodiff.reverse import Reverse
 from thixo.capture.cut import cut_within
 from thixo.errors import InternalError
+from thixo.graph.effects import without_effects
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.sizes import symbol_name
 from thixo.graph.trace import remove_dead
@@ -98,7 +99,7 @@ class Halves:
 
     def whole(self, given: tuple[int, ...]) -> Graph:
         """The gradients from the inputs, with nothing kept: all inputs and the gradients of results -> gradients."""
-        made = self.graph.copy()
+        made = without_effects(self.graph)
         made.name = f"{made.name}_gradients"
         inputs, results = list(made.inputs), list(made.outputs)
         chosen = [results[i] for i in given]

@@ -2,11 +2,11 @@
 
 import builtins
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from thixo.graph.control import Control, Run
-from thixo.graph.ir import Type
+from thixo.graph.control import Control, Run, subgraphs
+from thixo.graph.ir import Graph, Type, with_some_values
 
 
 def _show_types(x: Any, text: str) -> list[Type]:
@@ -58,6 +58,41 @@ CHECK = Control(
     "check(pred, values: tensors, *, error: str, text: str = '') -> tensors", _nothing, _check
 )
 CHECK.random = True
+
+EFFECTS = (SHOW, SAY, CHECK)
+
+
+def without_effects(graph: Graph) -> Graph:
+    """A copy that prints nothing and checks nothing, at any depth: of what has run once and is computed again.
+
+    >>> graph = tx.jit.script(lambda x: (print("here"), x * 2)[1])
+    >>> y = graph(tx.ones(1))
+    here
+    >>> [n.op.full_name for n in without_effects(graph.graph).nodes]
+    ['mul']
+    """
+    made = graph.copy()
+    for one in (*subgraphs(made), made):
+        shown = {n.outputs[0]: n.args[0] for n in one.nodes if n.op is SHOW}
+        for value, of in shown.items():
+            shown[value] = shown.get(of, of)  # what was shown before stands first
+        one.nodes = [n for n in one.nodes if n.op not in EFFECTS]
+        if shown:
+            for node in one.nodes:
+                node.args = with_some_values(node.args, shown)
+            one.outputs = [shown.get(v, v) for v in one.outputs]
+            one.mutations = {v: shown.get(new, new) for v, new in one.mutations.items()}
+    return made
+
+
+def draws_numbers(graphs: Iterable[Graph]) -> bool:
+    """Whether one of these graphs draws random numbers, at any depth: computed again it would draw others."""
+    return any(
+        n.op.random and n.op not in EFFECTS
+        for graph in graphs
+        for one in (*subgraphs(graph), graph)
+        for n in one.nodes
+    )
 
 
 def filled(text: str, values: Sequence[Any]) -> str:
