@@ -1,9 +1,13 @@
-"""Short rows, which are sorted side by side: every dtype and length, equals in order, NaN last, both directions."""
+"""Short rows, which are sorted side by side: every dtype and length, equals in order, NaN last, both directions.
+
+And the gradients of sorted columns, which go back to where the elements were.
+"""
 
 import numpy as np
 import pytest
 
 import thixo as tx
+from thixo.errors import IndexOutOfRange
 
 DTYPES = {
     "bool": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64, "uint8": np.uint8,
@@ -134,3 +138,49 @@ def test_any_axis_and_stride(dtype, threads):
                     same_bits(values, np.take_along_axis(x, order, axis))
     finally:
         tx.set_num_threads(before)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "complex64"])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_columns_of_targets_larger_than_a_cache(dtype, threads):
+    rng = np.random.default_rng(3)
+    before = tx.get_num_threads()
+    tx.set_num_threads(threads)
+    try:
+        for shape, length in (
+            ((1500, 1003), 1500),
+            ((1100, 1031), 700),
+            ((1000, 1100), 9),
+            ((2, 900, 1300), 900),
+        ):
+            places = rng.integers(0, shape[-2], (*shape[:-2], length, shape[-1]))
+            g = rng.integers(-5, 6, places.shape).astype(dtype)
+            into = rng.integers(-5, 6, shape).astype(dtype)
+            expected, axes = into.copy(), list(np.ogrid[tuple(map(slice, places.shape))])
+            axes[-2] = places
+            np.add.at(expected, tuple(axes), g)
+            found = tx.scatter_add(tx.tensor(into), -2, tx.tensor(places), tx.tensor(g))
+            np.testing.assert_array_equal(found.numpy(), expected)
+    finally:
+        tx.set_num_threads(before)
+
+
+def test_gradients_of_sorted_columns():
+    rng = np.random.default_rng(4)
+    x, g = (
+        rng.standard_normal((1201, 907), np.float32),
+        rng.standard_normal((1201, 907), np.float32),
+    )
+    expected = np.empty_like(g)
+    np.put_along_axis(expected, np.argsort(x, 0, kind="stable"), g, 0)
+    for t in (tx.tensor(x), tx.tensor(np.ascontiguousarray(x.T)).T):
+        t = t.requires_grad_()
+        found = tx.autograd.grad(tx.sort(t, 0)[0], t, tx.tensor(g))[0]
+        np.testing.assert_array_equal(found.numpy(), expected)
+
+
+def test_a_place_beyond_large_columns_is_an_error():
+    places = np.zeros((1000, 700), np.int64)
+    places[-1, -1] = 1000
+    with pytest.raises(IndexOutOfRange, match="1000"):
+        tx.zeros(1000, 700).scatter_add(0, tx.tensor(places), tx.ones(1000, 700))

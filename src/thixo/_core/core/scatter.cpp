@@ -228,6 +228,28 @@ inline bool scatter_row(char* to, const char* from, int64_t df, const char* inde
   return good;
 }
 
+// Columns that are written in a copy of their own, 0 where the target itself is written: a large target's rows are in as many
+// pages, and each element of a column is in another one. The copy is small enough for a near cache and lies together; to
+// make it and to bring it back pays where most of it is written.
+int64_t copied_columns(int64_t columns, int64_t column_bytes, int64_t size, int64_t length) {
+  constexpr int64_t kFewest = 16;  // a line of the cache, of 32 bits each
+  const int64_t width = second_cache_bytes() / 2 / column_bytes / kFewest * kFewest;
+  return 2 * length < size || columns < 2 * kFewest ? 0 : std::min(width, columns);
+}
+
+// A block that stays with the thread, as large as a part of its cache at most: fresh pages would cost more than what is saved.
+char* kept_block(size_t bytes) {
+  static thread_local std::unique_ptr<char[]> block;
+  static thread_local size_t size = 0;
+  if (size < bytes) {
+    block.reset();
+    size = 0;
+    block.reset(new char[bytes]);
+    size = bytes;
+  }
+  return block.get();
+}
+
 bool all_inside(const Array& index, int64_t size, int64_t rows, int64_t inner) {
   const int last = index.ndim - 1;
   std::atomic<bool> good{true};
@@ -251,7 +273,8 @@ template <class Kind>
 bool run_along(const Array& to, const Array& from, const Array& index, int axis, int64_t rows, int64_t inner) {
   const int last = index.ndim - 1;
   const int64_t size = to.sizes[axis], along = to.strides[axis];
-  const bool far = size * (axis == last ? 1 : inner) * int64_t(sizeof(typename Kind::To)) > second_cache_bytes();
+  const int64_t column_bytes = size * int64_t(sizeof(typename Kind::To));
+  const bool far = column_bytes * (axis == last ? 1 : inner) > second_cache_bytes();
   std::atomic<bool> good{true};
   auto note = [&](bool fits) {
     if (!fits) good.store(false, std::memory_order_relaxed);
@@ -268,11 +291,15 @@ bool run_along(const Array& to, const Array& from, const Array& index, int axis,
   }
   // Columns, and the axes other than `axis` before them, are apart from each other.
   const int64_t length = index.sizes[axis], planes = rows / length;
-  const int64_t width = planes >= 8 || inner <= 64 ? inner : share_of(inner);
+  constexpr int64_t item = sizeof(typename Kind::To);
+  const int64_t beside = to.strides[last];
+  const int64_t copied = far && beside == item ? copied_columns(inner, column_bytes, size, length) : 0;
+  const int64_t share = planes >= 8 || inner <= 64 ? inner : share_of(inner);
+  const int64_t width = copied ? std::min(copied, share) : share;
   const int64_t pieces = (inner + width - 1) / width;
   const int64_t grain = std::max<int64_t>(1, 16384 / (length * width));
-  const int64_t beside = to.strides[last];
   parallel_for(planes * pieces, grain, [&](int64_t begin, int64_t end) {
+    char* const copy = copied ? kept_block(size_t(column_bytes * copied)) : nullptr;
     for (int64_t piece = begin; piece < end; ++piece) {
       int64_t plane = piece / pieces;
       const int64_t first = piece % pieces * width, n = std::min(width, inner - first);
@@ -287,9 +314,13 @@ bool run_along(const Array& to, const Array& from, const Array& index, int axis,
         source += at * from.strides[d];
         picks += at * index.strides[d];
       }
+      const int64_t bytes = n * item;
+      for (int64_t i = 0; copied && i < size; ++i) std::memcpy(copy + i * bytes, target + i * along, size_t(bytes));
       for (int64_t i = 0; i < length; ++i)
-        note(scatter_row<Kind>(target, source + i * from.strides[axis], from.strides[last],
-                               picks + i * index.strides[axis], index.strides[last], along, beside, n, size, far));
+        note(scatter_row<Kind>(copied ? copy : target, source + i * from.strides[axis], from.strides[last],
+                               picks + i * index.strides[axis], index.strides[last], copied ? bytes : along, beside, n,
+                               size, far && !copied));
+      for (int64_t i = 0; copied && i < size; ++i) std::memcpy(target + i * along, copy + i * bytes, size_t(bytes));
     }
   });
   return good;
