@@ -41,6 +41,11 @@ SHAPES = [
     (2, 1, 40, 20, (3, 20), (3, 3), (1, 1), (6, 6), (2, 2)),
     (2, 1, 33, 18, (3, 4, 9), (3, 5, 3), (1, 1, 1), (1, 2, 1), (1, 1, 1)),
     (9, 1, 190, 70, (4, 5), (5, 5), (1, 1), (2, 2), (1, 1)),
+    # taps left and right of it: some places of a tile have few of them; none has all, or some taps have no place
+    (4, 1, 60, 40, (8, 8), (5, 5), (1, 1), (2, 2), (1, 1)),
+    (3, 1, 50, 64, (7, 6), (5, 5), (1, 1), (4, 4), (1, 1)),
+    (9, 1, 40, 70, (2, 2), (5, 5), (1, 1), (2, 2), (1, 1)),
+    (3, 1, 64, 40, (6, 31), (5, 5), (1, 2), (2, 2), (1, 1)),
 ]
 TOLERANCE = {tx.float64: 1e-12, tx.float32: 4e-6, tx.float16: 2e-3, tx.bfloat16: 2e-2}
 
@@ -233,6 +238,16 @@ def test_odd_weights_meet_the_zeros_around_small_images(value, tap):
     ):
         np.testing.assert_array_equal(np.isnan(exact(got)), np.isnan(of))
         np.testing.assert_array_equal(np.isinf(exact(got)), np.isinf(of))
+
+
+def test_an_odd_weight_changes_no_bit_of_other_channels():
+    x, w, bias, window = arrays((8, 1, 64, 64, (8, 8), (5, 5), (1, 1), (2, 2), (1, 1)), tx.float32)
+    before = np.asarray(F.convolve(x, w, *window, bias))
+    w[9, 5, 0, 1] = np.inf
+    after = np.asarray(F.convolve(x, w, *window, bias))
+    others = np.arange(64) != 9
+    np.testing.assert_array_equal(after[:, others], before[:, others])
+    assert np.isnan(after[:, 9]).any()
 
 
 @pytest.mark.parametrize("place", ["input", "output"])

@@ -52,6 +52,18 @@ def test_products_of_bfloat16_are_rounded_once(size, turned, threads):
         np.testing.assert_array_equal(found.float().numpy(), wanted)
 
 
+@pytest.mark.parametrize("size", [(45, 63, 70), (30, 1601, 33), (200, 127, 226)], ids=str)
+def test_rows_of_odd_length_do_not_meet_the_next_row(size):
+    m, k, n = size
+    a, b = matrix(m, k, False, "float32"), matrix(k, n, False, "float32")
+    wanted = tx.tensor(a.numpy() @ b.numpy()).to(tx.bfloat16).float().numpy()
+    odd = a.to(tx.bfloat16)
+    odd[1::2, 0] = np.nan
+    found = (odd @ b.to(tx.bfloat16)).float().numpy()
+    np.testing.assert_array_equal(found[::2], wanted[::2])
+    assert np.isnan(found[1::2]).all()
+
+
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_any_number_of_threads_gives_the_same_bits(size, threads):
     m, k, n = size

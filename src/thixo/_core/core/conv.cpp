@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "conv_borders.h"
 #include "conv_depth.h"
 #include "conv_end.h"
 #include "conv_places.h"
@@ -152,15 +153,19 @@ PlacesJob places_job(const Convolution& c, const void* from, const void* w, cons
   return p;
 }
 
-// Whether so many products are with zeros above and below the image that it pays to leave them out; and a look at all weights,
-// where an infinite one would make NaN of them.
-bool may_skip(const Convolution& c, const PlacesJob& p, const void* w) {
+// Whether so many products are with zeros above and below the image that it pays to leave those around it out.
+void plan_borders(const Convolution& c, PlacesJob& p) {
   constexpr double kShare = 0.03, kProducts = 16;  // of all products; of those that are saved, for each weight
-  if (c.padding[1] == 0 && !p.turned) return false;
+  if (c.padding[1] == 0 && !p.turned) return;
   const double share = skipped_share(p);
-  if (share < kShare) return false;
-  if (p.turned) return true;  // there the definition has no such products
-  return share * double(c.batch * c.out_size()) >= kProducts && all_finite(c.dtype, w, c.groups * c.outer * c.inner * c.taps());
+  p.borders = share >= kShare && (p.turned || share * double(c.batch * c.out_size()) >= kProducts);
+  if (p.borders) p.skipped = share;
+}
+
+void run_places(const Convolution& c, PlacesJob& p) {
+  // An infinite weight makes NaN of zeros. In the gradient of the input the definition has no such products.
+  p.skips = p.borders && (p.turned || all_finite(c.dtype, p.weight, c.groups * c.outer * c.inner * c.taps()));
+  run_places(p);
 }
 
 PlacesJob forward_places(const Convolution& c, const void* x, const void* w, const void* bias, void* y) {
@@ -179,6 +184,7 @@ PlacesJob forward_places(const Convolution& c, const void* x, const void* w, con
       for (int64_t v = 0; v < c.kernel[2]; ++v, ++tap) f.taps.push_back({{d * c.dilation[0], h * c.dilation[1], v * c.dilation[2]}, tap});
   p.phases.push_back(std::move(f));
   plan_places(p);
+  plan_borders(c, p);
   return p;
 }
 
@@ -245,6 +251,7 @@ PlacesJob transposed_places(const Convolution& c, const void* y, const void* w, 
         p.phases.push_back(std::move(f));
       }
   plan_places(p);
+  plan_borders(c, p);
   return p;
 }
 
@@ -354,17 +361,13 @@ void convolve(const Convolution& c, const void* x, const void* w, const void* bi
     if (packed && chosen() && packed->lanes == job.kernels->lanes && packed->vectors == job.vectors &&
         (packed->wide || !packed->winograd || winograd_fits())) {
       job.packed = rehearsing() ? reinterpret_cast<const char*>(packed) : packed->data;  // nothing is read then
-      job.skips = !packed->wide && !packed->winograd && may_skip(c, job, w);
-      if (!packed->wide && !packed->winograd) return run_places(job);
+      if (!packed->wide && !packed->winograd) return run_places(c, job);
       if (packed->wide ? winograd_wide(job) : winograd(job)) return;
       job.packed = nullptr;  // made for the other way
     } else if (takes_winograd(c, job) && winograd(job)) {
       return;
     }
-    if (takes_places(job)) {
-      job.skips = may_skip(c, job, w);
-      return run_places(job);
-    }
+    if (takes_places(job)) return run_places(c, job);
   }
   if (by_depth(c, x, w, bias, y, false)) return;
   if (c.x_last || c.y_last) {
@@ -416,10 +419,7 @@ namespace {
 // t * dilation) / stride where i + padding = q * stride + r. So each remainder is a convolution of its own, of stride 1,
 // with fewer taps.
 void transposed_sums(const Convolution& c, PlacesJob job, const void* y, const void* w, void* x) {
-  if (c.inner > 1 && takes_places(job)) {
-    job.skips = may_skip(c, job, w);
-    return run_places(job);
-  }
+  if (c.inner > 1 && takes_places(job)) return run_places(c, job);
   if (by_depth(c, y, w, nullptr, x, true)) return;
   if (c.x_last || c.y_last) {
     const InPlanes planes(c);

@@ -11,8 +11,6 @@ namespace {
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kRoomBytes = 768 << 10;  // of an image of one vector of channels and its results: they stay near
 
-int64_t even_height(int64_t width, int64_t most) { return ceil_div(width, ceil_div(width, most)); }
-
 }  // namespace
 
 bool depth_fits(const Convolution& c) {

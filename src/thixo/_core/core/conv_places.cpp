@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "conv_borders.h"
 #include "conv_caches.h"
 #include "conv_end.h"
 #include "thread_pool.h"
@@ -18,17 +19,6 @@ constexpr int64_t kHeavyBytes = 1400 << 10;  // of a weight that no near cache h
 constexpr int64_t kSumBytes = 256 << 10;    // of their results
 constexpr int64_t kSharedBytes = 8 << 20;   // images of at most this size are copied by all threads together
 
-// Cycles for one k of a tile: products, at least four cycles between two additions to the same sums, loads.
-// With one vector each product loads an element of its own at base and index, which is another operation.
-// `single`: see conv_caches.h; a cycle stands for half a product there too.
-double tile_cycles(int64_t rows, int64_t vectors, bool single) {
-  if (single) return std::max({0.5 * double(rows * vectors), 2.0, 0.25 * double(rows + 2 * vectors + 2)});
-  if (vectors == 1) return std::max(4.0, 0.65 * double(rows));
-  return std::max({0.5 * double(rows * vectors), 4.0, 0.5 * double(rows + vectors + 2)});
-}
-
-int64_t even_height(int64_t width, int64_t most) { return ceil_div(width, ceil_div(width, most)); }
-
 // Where the weight of a channel and tap lies in a panel: channels of one line of the cache side by side, tap by tap, since
 // the lines of all places that they meet are read anyway.
 int64_t packed_at(const PlacesJob& p, int64_t line, int64_t channel, int64_t tap) {
@@ -36,28 +26,14 @@ int64_t packed_at(const PlacesJob& p, int64_t line, int64_t channel, int64_t tap
   return first * p.taps + tap * std::min(line, p.image.channels - first) + channel - first;
 }
 
-// The table of rows of results for which some taps lie above or below the image: without these.
-struct Border {
-  std::vector<bool> inside;  // of each tap
-  std::vector<Offsets> table;
-  std::vector<int64_t> starts;  // of each pass in it, and the end
-};
-
 // A phase as the loops see it: which of its axes follow each other without a gap.
 struct Run {
   const PlacePhase* phase;
   std::vector<Offsets> table;
   int64_t pass = 1;    // k in one pass
   bool joins = false;  // rows of results are one long row
-  std::vector<Border> borders;
-  std::vector<int> border;  // of each row of results: which of them, or -1; empty if no row has any
+  std::unique_ptr<Borders> borders;  // may be missing: all taps are added up everywhere
 };
-
-// Whether a tap of results in row q of a phase lies in the image.
-bool lies_inside(const PlaceImage& x, const PlacePhase& f, const PlacePhase::Tap& t, int64_t q) {
-  const int64_t at = q * f.reach[1] + t.at[1] - x.pad[1];
-  return at >= 0 && at < x.size[1];
-}
 
 // A part of the work: images [n0, n1), results [from, to) along the axis that is cut.
 struct Unit {
@@ -117,6 +93,7 @@ struct Plan {
     out_slice = out_size / p.out[cut];
     direct = p.last && k.source == k.compute && p.rows % k.lanes == 0;
     choose_strips(threads);
+    runs.reserve(p.phases.size());  // their tables are read where they are
     for (const PlacePhase& phase : p.phases) add_run(phase);
     const int64_t most = images > 1 ? out_size : strip * out_slice;
     for (int64_t i = 0; i < most; ++i) collected.push_back(i * ld);
@@ -196,39 +173,10 @@ struct Plan {
     r.pass = fit > 0 ? ceil_div(lines, ceil_div(lines, fit)) * taps * line : ceil_div(taps, ceil_div(taps * some, most)) * some;
     r.joins = f.reach[1] == 1 && f.reach[2] == 1 && f.step[1] == 1 && f.step[2] == 1 && f.count[2] == p.image.extent[2] &&
               f.count[2] == p.out[2] && f.count[1] > 1;
-    if (p.skips && !r.joins) add_borders(r);
     runs.push_back(std::move(r));
-  }
-
-  void add_borders(Run& r) const {
-    const PlacePhase& f = *r.phase;
-    for (int64_t q = 0; q < f.count[1]; ++q) {
-      Border made;
-      for (const PlacePhase::Tap& t : f.taps) made.inside.push_back(lies_inside(p.image, f, t, q));
-      int at = -1;
-      if (std::find(made.inside.begin(), made.inside.end(), false) != made.inside.end()) {
-        for (at = 0; at < int(r.borders.size()) && r.borders[size_t(at)].inside != made.inside;) ++at;
-        if (at == int(r.borders.size())) r.borders.push_back(std::move(made));
-      }
-      r.border.push_back(at);
-    }
-    if (r.borders.empty()) r.border.clear();
-    for (Border& b : r.borders) fill_border(r, b);
-  }
-
-  // What is left of the table, and of each of its passes.
-  void fill_border(const Run& r, Border& b) const {
-    const int64_t taps = int64_t(b.inside.size()), all = int64_t(r.table.size());
-    int64_t next = 0;
-    for (int64_t c0 = 0, at = 0; c0 < p.image.channels; c0 += line) {
-      const int64_t some = std::min(line, p.image.channels - c0);
-      for (int64_t t = 0; t < taps; ++t, at += some) {
-        for (; next < at + some; next += r.pass) b.starts.push_back(int64_t(b.table.size()) + (b.inside[size_t(t)] ? next - at : 0));
-        if (b.inside[size_t(t)]) b.table.insert(b.table.end(), r.table.begin() + at, r.table.begin() + at + some);
-      }
-    }
-    if (all == 0) b.starts.push_back(0);
-    b.starts.push_back(int64_t(b.table.size()));
+    Run& made = runs.back();
+    if (p.borders && !made.joins && cut < 2)
+      made.borders = std::make_unique<Borders>(p, f, made.table, made.pass, fit > 0, ceil_div(p.rows, k.lanes) - (panels - 1) * p.vectors);
   }
 
   std::vector<Unit> units() const {
@@ -318,15 +266,6 @@ struct Plan {
         for (int64_t n = u.n0; n < u.n1; ++n)
           for (int64_t d = 0; d < q1[0] - q0[0]; ++d)
             for (int64_t h = 0; h < rows; ++h) {
-              int64_t count = std::min(r.pass, all - at);
-              const Offsets* table = r.table.data() + at;
-              if (const int border = r.border.empty() ? -1 : r.border[size_t(q0[1] + h)]; border >= 0) {
-                const Border& some = r.borders[size_t(border)];
-                const int64_t* start = some.starts.data() + at / r.pass;
-                count = start[1] - start[0];
-                table = some.table.data() + start[0];
-                if (count == 0 && at > 0) continue;
-              }
               const char* a = image + ((n - u.n0) * between - low * x.slice(cut)) * wide +
                               ((q0[0] + d) * f.reach[0] * x.slice(0) + (q0[1] + h) * f.reach[1] * x.slice(1) + q0[2] * f.reach[2] * x.slice(2)) * wide;
               char* c = sums + ((n - u.n0) * sum_image + (origin[0] + d * f.step[0]) * sum_strides[0] +
@@ -334,9 +273,21 @@ struct Plan {
               for (int64_t w = 0; w < width; w += height) {
                 ahead.some();
                 results.some();
-                const int64_t behind = asked_lines(streams ? r.pass * ld * wide : 0, turn++, some, lines);
-                k.tile(count, a + w * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, table,
-                       c + w * f.step[2] * pitch * wide, f.step[2] * pitch, std::min(height, width - w), vectors, (at > 0) + 2 * behind);
+                const int64_t behind = asked_lines(streams ? r.pass * ld * wide : 0, turn++, some, lines), tall = std::min(height, width - w);
+                auto add_up = [&](int64_t count, const Offsets* table, int64_t from, int64_t to, bool adds) {
+                  k.tile(count, a + (w + from) * f.reach[2] * x.pitch * wide, f.reach[2] * x.pitch, b, table,
+                         c + (w + from) * f.step[2] * pitch * wide, f.step[2] * pitch, to - from, vectors, adds + 2 * behind);
+                };
+                if (!r.borders) {
+                  add_up(std::min(r.pass, all - at), r.table.data() + at, 0, tall, at > 0);
+                  continue;
+                }
+                bool adds = at > 0;
+                for (const Borders::Step& step : r.borders->steps(vectors, q0[1] + h, w / height)) {
+                  const int64_t count = step.taps->count(at / r.pass);
+                  if (count > 0 || !adds) add_up(count, step.taps->table_of(at / r.pass), step.from, step.to, adds);
+                  adds = true;
+                }
               }
             }
       }
@@ -373,7 +324,7 @@ void plan_places(PlacesJob& p) {
       for (int64_t panel = 0; panel < all; panel += v) {
         const int64_t vectors = std::min(v, all - panel), height = even_height(f.count[2], k.most_rows[vectors - 1]);
         const double tiles = rows * double(ceil_div(f.count[2], height));
-        const double end = 30.0 + 3.0 * double(height * vectors);
+        const double end = step_cycles(height, vectors);
         cost += tiles * (depth * tile_cycles(height, vectors, single) + end);
         compared += tiles * (depth * tile_cycles(height, vectors, false) + end);
         loads += tiles * depth * double(height + each * vectors + 2);
@@ -386,19 +337,6 @@ void plan_places(PlacesJob& p) {
     p.cycles = compared;  // other ways count the same cycles on all processors
     p.vectors = v;
   }
-}
-
-double skipped_share(const PlacesJob& p) {
-  double outside = 0, all = 0;
-  for (const PlacePhase& f : p.phases) {
-    int64_t found = 0;
-    for (int64_t q = 0; q < f.count[1]; ++q)
-      for (const PlacePhase::Tap& t : f.taps) found += !lies_inside(p.image, f, t, q);
-    const double beside = double(f.count[0] * f.count[2]);
-    outside += double(found) * beside;
-    all += double(f.count[1] * int64_t(f.taps.size())) * beside;
-  }
-  return all > 0 ? outside / all : 0;
 }
 
 void pack_channels(const PlacesJob& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at) {
@@ -436,7 +374,7 @@ bool places_pay(const PlacesJob& p, bool packed) {
   if (p.last || p.image.last) return true;
   // It reads a weight that is far away element by element.
   const double weights = double(p.groups * p.rows) * double(p.image.channels * p.taps);
-  return p.cycles + (packed ? 0 : weights * (weights > 1 << 18 ? 0.6 : 0.35)) < planes_cycles(p);
+  return p.cycles * (1 - p.skipped) + (packed ? 0 : weights * (weights > 1 << 18 ? 0.6 : 0.35)) < planes_cycles(p);
 }
 
 namespace {

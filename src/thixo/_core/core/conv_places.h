@@ -92,7 +92,9 @@ struct PlacesJob {
   const char* packed = nullptr;  // the weight as it is read, where that was made before; see pack_places, winograd_kernels
   std::vector<PlacePhase> phases;
   double work = 0;
-  bool skips = false;  // taps that meet nothing but zeros above or below the image are left out: no weight is infinite or NaN
+  bool borders = false;  // so many products are with zeros around the image that they are worth leaving out
+  double skipped = 0;    // the part of all products that are above or below it, in that case
+  bool skips = false;    // with that: they are left out, since no weight is infinite or NaN
 
   bool plain_end() const { return !more && !relu; }
 
@@ -102,8 +104,18 @@ struct PlacesJob {
 };
 
 void plan_places(PlacesJob& p);
-// The part of all products whose tap lies above or below the image.
-double skipped_share(const PlacesJob& p);
+// Cycles for one k of a tile: products, at least four cycles between two additions to the same sums, loads.
+// With one vector each product loads an element of its own at base and index, which is another operation.
+// `single`: see conv_caches.h; a cycle stands for half a product there too.
+inline double tile_cycles(int64_t rows, int64_t vectors, bool single) {
+  if (single) return std::max({0.5 * double(rows * vectors), 2.0, 0.25 * double(rows + 2 * vectors + 2)});
+  if (vectors == 1) return std::max(4.0, 0.65 * double(rows));
+  return std::max({0.5 * double(rows * vectors), 4.0, 0.5 * double(rows + vectors + 2)});
+}
+// And for its sums, which are read and written.
+inline double step_cycles(int64_t rows, int64_t vectors) { return 30.0 + 3.0 * double(rows * vectors); }
+// Tiles of about equal height, of which a row of results has as few as possible.
+inline int64_t even_height(int64_t width, int64_t most) { return ceil_div(width, ceil_div(width, most)); }
 // One panel of vectors of the weight, for channels [c0, c1) of the image; `at`: where each of [channels][taps] goes.
 void pack_channels(const PlacesJob& p, int64_t g, int64_t panel, int64_t c0, int64_t c1, char* to, const int64_t* at);
 // What a sweep over planes (conv_sweep.h) would take, about.

@@ -21,6 +21,12 @@ constexpr double kWorkOfElement = 8;
 // Products of a batch for each thread from which it does not matter that some have one more than others.
 constexpr int64_t kFewRounds = 8;
 
+// Whether a second-level cache has not kept so many results of the call before beside all else.
+bool is_far_result(int64_t bytes) {
+  const int64_t second = second_cache_bytes();
+  return second > 0 && bytes > second;
+}
+
 // Strides along axes of size 1 say nothing: give them the value that suits the kernels.
 void settle_strides(Job& job) {
   if (job.m == 1) job.a_row = 1;
@@ -262,6 +268,7 @@ void gemm(const Product& product) {
     return few_product(product);
   Job job(product);
   settle_strides(job);
+  job.c_far |= is_far_result(job.m * job.n * item_size(job.dtype));
   job.parallel = work_of(job) >= kWorkForThreads && !in_parallel_loop() && get_num_threads() > 1;
   run(job, g);
 }
@@ -303,6 +310,7 @@ void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides
     return gemm(whole);
   }
   const int64_t item = item_size(product.dtype);
+  const int64_t c_bytes = count * product.m * product.n * item;
   int64_t b_bytes = product.k * product.n * item;  // of all
   for (int d = 0; d < sizes.size(); ++d)
     if (b_strides[d] != 0) b_bytes *= sizes[d];
@@ -323,6 +331,7 @@ void gemm_batch(const Product& product, const Dims& sizes, const Dims& a_strides
     if (tile) return tile(job.k, a_at, job.a_row, job.a_k, b_at, job.b_k, c_at, job.c_row, job.m, job.n, 0);
     Product p = product;
     p.b_far = b_bytes > cpu_features().last_cache / 8;  // others want their part of it
+    p.c_far = is_far_result(c_bytes);
     p.a = a_at;
     p.b = b_at;
     p.c = c_at;

@@ -46,6 +46,7 @@ struct Product {
   const PackedMatrix* packed = nullptr;  // b once more, or null
   bool c_elsewhere = false;              // another core read or wrote C last
   bool b_far = false;                    // no near cache has B: one of many in a batch
+  bool c_far = false;                    // nor C
 };
 
 void gemm(const Product& product);

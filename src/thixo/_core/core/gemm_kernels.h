@@ -21,6 +21,7 @@ using AxpysCall = void (*)(int64_t k, const void* x, int64_t x_row, int64_t x_k,
                            int64_t y_row, int64_t rows, int64_t count, int64_t add);
 
 constexpr int64_t kAxpyRows = 4;
+constexpr int64_t kRounded = 2;  // of a tile's `add`
 constexpr int64_t kMostTileBytes = 32 * 32 * 4;
 
 // How panels are laid out and multiplied. A panel has units of `depth` consecutive k for each of its rows (columns):
@@ -32,7 +33,9 @@ struct TileKernels {
   int64_t depth = 1, unit = 4;    // k in a unit, bytes of a unit
   int64_t block = 256;            // most k in one pass: panels stay in the nearest cache, if it can hold them
   bool whole = false;             // tiles are written whole, whatever rows and columns say; vectors always are where depth > 1
-  bool reads_rows = false;        // where depth > 1: the tile may read rows of A in place, of whole units
+  // Where depth > 1: the tile may read rows of A in place, whose k it counts one by one, and, where `add` is kRounded, it rounds what it
+  // made to where results lie.
+  bool reads_rows = false;
   TileCall tile = nullptr;
   FinishCall finish_sums = nullptr;   // may be missing: rounds what this tile made, where no bias is added
   CopyingTileCall copying = nullptr;  // may be missing: the tile of a panel of A and whole rows of B, which it packs

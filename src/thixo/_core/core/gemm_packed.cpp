@@ -56,7 +56,9 @@ struct Packed {
                                       ? std::clamp<int64_t>(kSlabBytes / 2 / b_panel, 1, std::max<int64_t>(1, most_together)) : 1;
   const bool in_c = job.dtype == g.compute && job.c_n == 1 && t.depth == 1;
   const bool between = !in_c && passes > 1;
-  const bool more = job.bias || !in_c;
+  // Sums of pairs are rounded by the tile that made them, where nothing is added to them.
+  const bool rounds = t.reads_rows && passes == 1 && !job.bias && job.c_n == 1;
+  const bool more = job.bias || (!in_c && !rounds);
   const int64_t sums_ld = column_panels * t.columns;
   // Of the tallest share and the widest.
   const int64_t most_rows = ceil_div(shares.row_panels, shares.down), most_columns = ceil_div(column_panels, shares.across);
@@ -122,18 +124,34 @@ struct Packed {
     const auto [row, rows] = r;
     const int64_t column = j * t.columns, columns = std::min(t.columns, job.n - column);
     char* sums = tile;
-    int64_t ld = t.columns;
-    if (in_c) {
+    int64_t ld = t.columns, adds = k > 0;
+    if (rounds) {
+      if (job.c_far) fetch_results(r, j);
+      sums = job.c_at(row, column);
+      ld = job.c_row;
+      adds = kRounded;
+    } else if (in_c) {
       sums = job.c_at(row, column);
       ld = job.c_row;
     } else if (between) {
       sums = all_sums.data + (row * sums_ld + column) * wide;
       ld = sums_ld;
     }
-    if (packs) t.copying(depth(k), a_part, 1, t.width, job.b_at(k, column), job.b_k, sums, ld, rows, columns, k > 0, b_part);
-    else if (a_stays) t.tile(ceil_div(depth(k), t.depth), job.a_at(row, k), job.a_row, job.a_k, b_part, t.columns, sums, ld, rows, columns, k > 0);
-    else t.tile(ceil_div(depth(k), t.depth), a_part, 1, t.width, b_part, t.columns, sums, ld, rows, columns, k > 0);
+    if (packs) t.copying(depth(k), a_part, 1, t.width, job.b_at(k, column), job.b_k, sums, ld, rows, columns, adds, b_part);
+    else if (a_stays) t.tile(depth(k), job.a_at(row, k), job.a_row, job.a_k, b_part, t.columns, sums, ld, rows, columns, adds);
+    else t.tile(ceil_div(depth(k), t.depth), a_part, 1, t.width, b_part, t.columns, sums, ld, rows, columns, adds);
     if (more && k + pass >= job.k) finish_part(job, g, sums, ld, row, rows, column, columns, t.finish_sums);
+  }
+
+  // Lines of C that are far away come while the tile is computed: it would wait for them with stores of its own.
+  void fetch_results(RowPanel r, int64_t j) const {
+    const int64_t column = j * t.columns, last = std::min(t.columns, job.n - column) * item_size(job.dtype) - 1, step = job.c_row * item_size(job.dtype);
+    const char* at = job.c_at(r.row, column);
+    const bool two = (uintptr_t(at) | uintptr_t(step)) % kLineBytes != 0;
+    for (int64_t i = 0; i < r.rows; ++i, at += step) {
+      __builtin_prefetch(at, 1, 3);
+      if (two) __builtin_prefetch(at + last, 1, 3);
+    }
   }
 
   int64_t kept_bytes() const {
@@ -251,7 +269,7 @@ struct Packed {
 }  // namespace
 
 bool a_stays_fits(const Job& job, const GemmKernels& g) {
-  if (g.tiles.reads_rows) return job.a_k == 1 && job.k % g.tiles.depth == 0;
+  if (g.tiles.reads_rows) return job.a_k == 1 && job.a_row != 1;  // 1 is what a panel has
   return g.source == g.compute && g.tiles.depth == 1 && (job.a_k == 1 || job.a_row == 1);
 }
 

@@ -111,7 +111,7 @@ def _dot_packs(target: Target, which: str, groups: int) -> list[Function]:
 
 
 def _dot_entry(target: Target, most: int) -> Function:
-    """Chooses the case. `a_row` is 1 for a panel of A, else rows lie so many elements apart and a_k is 1; K counts pairs."""
+    """Chooses the case. `a_row` is 1 for a panel of A, and K counts pairs; else rows lie so many elements apart, a_k is 1 and K counts elements."""
     f = Function("gemm_bf16_dot_tile", TILE_PARAMETERS, attributes=target.attributes)
     by_rows = f.choose(f.compare("ne", "%a_row", 1), "i64", str(2 * most), "0")
     wide = f.choose(f.compare("sgt", "%columns", 16), "i64", str(most), "0")
@@ -123,7 +123,7 @@ def _dot_entry(target: Target, most: int) -> Function:
 
 
 def _dot_case(target: Target, rows: int, vectors: int, by_rows: bool) -> Function:
-    """C gets whole vectors: the driver gives it room."""
+    """C gets whole vectors: the driver gives it room. Where `add` is 2, C is of bfloat16 and gets sums rounded, of its columns only."""
     name = f"gemm_bf16_dot_{'rows_' if by_rows else ''}{rows}x{vectors}"
     f = Function(name, TILE_PARAMETERS, internal=True,
                  attributes=_attributes(target, "avx512bf16"))  # fmt: skip
@@ -142,12 +142,12 @@ def _dot_case(target: Target, rows: int, vectors: int, by_rows: bool) -> Functio
     a, b = f.variable("ptr", "%A", 8), f.variable("ptr", "%B", 8)
     a_step, b_step = f.mul("%a_k", 4), f.mul("%b_k", 4)
     steps = odd_steps(f, f.mul("%a_row", 2), rows) if by_rows else {}
-    with f.when(f.compare("ne", "%add", 0)):
+    with f.when(f.compare("eq", "%add", 1)):
         for i, row in enumerate(places()):
             for j in range(vectors):
                 f.store(vec, f.load(vec, row[j], 4), sums[i][j])
 
-    def run(count: int) -> None:
+    def run(count: int, alone: bool = False) -> None:
         a_now, b_now = f.load("ptr", a), f.load("ptr", b)
         if by_rows:  # so that the compiler does not keep a pointer for each row: there are not enough registers
             a_now = f.op(f'call ptr asm "", "=r,0"(ptr {a_now})')
@@ -155,7 +155,11 @@ def _dot_case(target: Target, rows: int, vectors: int, by_rows: bool) -> Functio
             across = [f.load("<32 x bfloat>", f.at(b_now, 64 * j), 4) for j in range(vectors)]
             for i in range(rows):
                 at = row_at(f, a_now, steps, i) if by_rows else f.at(a_now, 4 * i)
-                one = f.splat("i32", f.load("i32", at, 2 if by_rows else 4), 16)
+                if alone:  # what follows is of another row, or beyond the end
+                    one = f.op(f"zext i16 {f.load('i16', at, 2)} to i32")
+                else:
+                    one = f.load("i32", at, 2 if by_rows else 4)
+                one = f.splat("i32", one, 16)
                 pairs = f.op(f"bitcast {_PAIRS} {one} to <32 x bfloat>")
                 for j in range(vectors):
                     old = f.load(vec, sums[i][j])
@@ -167,15 +171,53 @@ def _dot_case(target: Target, rows: int, vectors: int, by_rows: bool) -> Functio
         f.store("ptr", a_now, a)
         f.store("ptr", b_now, b)
 
-    many = f.op(f"and i64 %K, {-_UNROLL}")
+    pairs = f.op("lshr i64 %K, 1") if by_rows else "%K"
+    many = f.op(f"and i64 {pairs}, {-_UNROLL}")
     with f.loop(0, many, _UNROLL):
         run(_UNROLL)
-    with f.loop(many, "%K"):
+    with f.loop(many, pairs):
         run(1)
-    for i, row in enumerate(places()):
-        for j in range(vectors):
-            f.store(vec, f.load(vec, sums[i][j]), row[j], 4)
+    if by_rows:
+        with f.when(f.compare("ne", f.op("and i64 %K, 1"), 0)):
+            run(1, alone=True)
+    rounds = f.compare("eq", "%add", 2)
+    with f.unless(rounds):
+        for i, row in enumerate(places()):
+            for j in range(vectors):
+                f.store(vec, f.load(vec, sums[i][j]), row[j], 4)
+    with f.when(rounds):
+        _store_rounded(f, [[f.load(vec, one) for one in row] for row in sums])
     return f
+
+
+def _store_rounded(f: Function, sums: list[list[str]]) -> None:
+    """Rows of sums, rounded as `_finish` does, to a C of bfloat16 that has so many columns."""
+    vec, lanes = "<16 x float>", 16 * len(sums[0])
+    short, step = f"<{lanes} x i16>", f.mul("%ldc", 2)
+    full = f.compare("eq", "%columns", lanes)
+    mask = f.mask("%columns", lanes)
+    results = []
+    for row in sums:
+        if lanes == 32:
+            rounded = f.call(
+                "llvm.x86.avx512bf16.cvtne2ps2bf16.512",
+                "<32 x bfloat>",
+                (vec, row[1]),
+                (vec, row[0]),
+            )
+        else:
+            rounded = f.call("llvm.x86.avx512bf16.cvtneps2bf16.512", "<16 x bfloat>", (vec, row[0]))
+        results.append(f.op(f"bitcast <{lanes} x bfloat> {rounded} to {short}"))
+    for whole in (True, False):
+        with f.when(full) if whole else f.unless(full):
+            # Hidden from the compiler, as in `_dot_case`.
+            at = f.op('call ptr asm "", "=r,0"(ptr %C)')
+            for value in results:
+                if whole:
+                    f.store(short, value, at, 2)
+                else:
+                    f.masked_store(short, value, at, mask, 2)
+                at = f.at(at, step)
 
 
 def _finish(target: Target) -> Function:
