@@ -55,3 +55,28 @@ def test_gradients_of_first_and_other_sizes():
         x = tx.randn(size).requires_grad_()
         f(x).backward()
         assert tx.allclose(x.grad, 2 * x.detach() * (x.detach() * x.detach()).cos())
+
+
+def test_inputs_of_other_ranks_are_refused_as_before():
+    graph = tx.jit.trace(lambda x, y: (x * y).sum(), (tx.ones(3, 2), tx.ones(3, 2))).graph
+    with pytest.raises(tx.errors.ShapeError):
+        Sized(graph)([tx.ones(3), tx.ones(3)])
+
+
+def test_users_own_gradients_of_first_and_other_sizes():
+    class Doubled(tx.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, w):
+            ctx.save_for_backward(w)
+            return (x * w).sum()
+
+        @staticmethod
+        def backward(ctx, g):
+            (w,) = ctx.saved_tensors
+            return 2 * g * w, None
+
+    f = tx.compile(lambda x, w: Doubled.apply(x, w) * 3)
+    for size in (4, 7, 4):
+        x, w = tx.randn(size).requires_grad_(), tx.randn(size)
+        f(x, w).backward()
+        assert tx.allclose(x.grad, 6 * w)

@@ -62,10 +62,7 @@ class Sized:
         return max(one._room for one in (self._special, self._general) if one is not None)
 
     def _for(self, given: Sequence[Any]) -> Any:
-        try:
-            sizes = {name: given[i].shape[axis] for name, (i, axis) in self._places.items()}
-        except IndexError:  # too few axes: the general one says so
-            sizes = {}
+        sizes = self._sizes(given)
         if self._first is None and sizes:
             self._first = sizes
             self._special = self._made_for(sizes)
@@ -75,12 +72,26 @@ class Sized:
             self._general = self._made(self._graph)
         return self._general
 
+    def _sizes(self, given: Sequence[Any]) -> dict[str, int]:
+        """What the sizes are; none where inputs are not what the graph takes, which it says itself."""
+        try:
+            sizes = {name: given[i].shape[axis] for name, (i, axis) in self._places.items()}
+            for value, tensor in zip(self._graph.inputs, given, strict=True):
+                known = tuple(
+                    s.evaluate(sizes) if isinstance(s, Dim) else s for s in value.type.shape
+                )
+                if tensor.dtype is not value.type.dtype or tuple(tensor.shape) != known:
+                    return {}
+        except (LookupError, AttributeError, ThixoError, ValueError):
+            return {}
+        return sizes
+
     def _made_for(self, sizes: dict[str, int]) -> Any:
-        if not sizes or not _pays(self._graph, sizes):
+        if not _pays(self._graph, sizes):
             return None
         try:
             return self._made(specialise(self._graph, sizes, inside=True))
-        except ThixoError:  # the graph itself says what is wrong
+        except Exception:  # without it the graph runs too, and says itself what is wrong
             return None
 
     def _made(self, graph: Graph) -> Any:

@@ -8,7 +8,8 @@ import ast
 import copy
 import functools
 import linecache
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import CodeType
 from typing import Any
@@ -55,14 +56,10 @@ def find(code: CodeType, module: dict[str, object] | None = None) -> Definition:
             f"its source is not known ({code.co_filename} has no text)",
             "define it in a file or a notebook, since capture reads source",
         )
-    found = None
-    for node, name, first in _definitions(code.co_filename, "".join(lines)):
-        if name != code.co_name or first != code.co_firstlineno:
-            continue
-        if isinstance(node, ast.Lambda) and not _holds(node, code):
-            continue
-        if found is None or isinstance(node, ast.Lambda):  # the innermost lambda comes last
-            found = node
+    tree = _parsed(code.co_filename, "".join(lines))
+    found = _definition(_around(tree, code.co_firstlineno), code)
+    if found is None:  # what stands in a formatted string says other lines than those it is on
+        found = _definition(ast.walk(tree), code)
     if found is None or _parameters(found.args) != _code_parameters(code):
         raise Refused(
             f"function {code.co_name}",
@@ -72,11 +69,41 @@ def find(code: CodeType, module: dict[str, object] | None = None) -> Definition:
     return copy.deepcopy(found)
 
 
+def _definition(nodes: Iterable[ast.AST], code: CodeType) -> Definition | None:
+    found: Definition | None = None
+    for node in nodes:
+        if isinstance(node, ast.Lambda):
+            # The innermost lambda comes last.
+            if code.co_name == "<lambda>" and node.lineno == code.co_firstlineno:
+                found = node if _holds(node, code) else found
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if found is None and node.name == code.co_name:
+                found = node if _first_line(node) == code.co_firstlineno else None
+    return found
+
+
+def _first_line(node: Any) -> int:
+    """Of a statement: that of its first decorator, if it has some."""
+    return min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+
+
+def _around(tree: ast.AST, line: int) -> Iterator[ast.AST]:
+    """The nodes of a tree that go over a line, outer ones first; a large file has many others."""
+    pending = deque([tree])
+    while pending:
+        node = pending.popleft()
+        yield node
+        for inner in ast.iter_child_nodes(node):
+            last = getattr(inner, "end_lineno", None)
+            if last is None or (line <= last and _first_line(inner) <= line):
+                pending.append(inner)
+
+
 @functools.lru_cache(64)
-def _definitions(filename: str, text: str) -> list[tuple[Definition, str, int]]:
-    """All functions of a file, with their names and first lines, outer ones first."""
+def _parsed(filename: str, text: str) -> ast.Module:
+    """The tree of a file."""
     try:
-        tree = ast.parse(text)
+        return ast.parse(text)
     except SyntaxError as error:
         raise Refused(
             f"file {filename}",
@@ -84,14 +111,6 @@ def _definitions(filename: str, text: str) -> list[tuple[Definition, str, int]]:
             "import it anew if it has changed",
             f"{filename.rpartition('/')[2]}:{error.lineno}",
         ) from None
-    found: list[tuple[Definition, str, int]] = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Lambda):
-            found.append((node, "<lambda>", node.lineno))
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            found.append((node, node.name, first))
-    return found
 
 
 def _holds(node: ast.Lambda, code: CodeType) -> bool:

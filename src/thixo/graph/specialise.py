@@ -147,7 +147,10 @@ def _given_types(op: Any, args: tuple[Any, ...]) -> list[Type]:
     """The types that a node of control flow hands to its graphs."""
     given = {p.name: a for p, a in zip(op.sig.params, args, strict=True)}
     found: list[Type] = []
-    for name in ("inputs", "state", "slices", "captured"):
+    names: tuple[str, ...] = ("inputs", "state", "slices", "captured")
+    if "back" in given:  # own_gradient: its graph takes gradients of the values
+        names = ("values", "kept")
+    for name in names:
         for value in given.get(name, ()):
             type = value.type
             if name == "slices":
