@@ -30,7 +30,7 @@ def runnable() -> list[str]:
 @pytest.mark.parametrize("name", runnable())
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 def test_tiles_compute(name: str, dtype: str) -> None:
-    """Every number of rows and columns, all layouts of A, with and without what was in C."""
+    """Every number of rows and columns, all layouts of A, with and without what was in C; and what they do at the end."""
     chosen = target.named(name)
     functions, constants = contract.tile_functions(dtype, chosen)
     code = object_code(emit.module(functions, constants), chosen)
@@ -41,6 +41,7 @@ def test_tiles_compute(name: str, dtype: str) -> None:
     addresses = loaded().addresses(code, [f"gemm_{dtype}_{which}" for which in tiles])
     for tile, address in zip(tiles.values(), addresses, strict=True):
         check_tile(address, tile, dtype)
+        check_end(address, tile, dtype)
 
 
 def check_tile(address: int, tile: contract.Tile, dtype: str) -> None:
@@ -65,6 +66,33 @@ def check_tile(address: int, tile: contract.Tile, dtype: str) -> None:
                 call(k, memory.ctypes.data, *strides, b.ctypes.data, tile.columns, c.ctypes.data,
                      columns + 3, rows, columns, add)  # fmt: skip
                 assert (c == wanted).all(), (rows, columns, k, strides, add)
+
+
+def check_end(address: int, tile: contract.Tile, dtype: str) -> None:
+    """A matrix that lies as C does, anywhere, is added, and relu follows; NaN stays."""
+    call = ctypes.CFUNCTYPE(
+        None, NUMBER, ADDRESS, NUMBER, NUMBER, ADDRESS, NUMBER, ADDRESS, *[NUMBER] * 4
+    )(address)
+    kind = {"f32": np.float32, "f64": np.float64}[dtype]
+    random = np.random.default_rng(0)
+    ends = [(a, d, r) for a in (0, 1) for d in (-1, 0, 1) for r in (0, 1)]
+    for rows in (1, 2, tile.rows):
+        for columns in range(1, tile.columns + 1):
+            for adds, apart, relu in ends:
+                k = int(random.integers(0, 9))
+                a = random.integers(-4, 5, (rows, k)).astype(kind)
+                b = random.integers(-4, 5, (k, tile.columns)).astype(kind)
+                memory = random.integers(-9, 9, (3, rows, columns + 3)).astype(kind)
+                memory[1 + apart, 0, 0] = np.nan
+                wanted = memory.copy()
+                total = a @ b[:, :columns] + (adds * memory[1, :, :columns] if adds else 0)
+                if apart:
+                    total = total + memory[1 + apart, :, :columns]
+                wanted[1, :, :columns] = np.where(total < 0, 0, total) if relu else total
+                code_of_end = adds | 2 * relu | apart * memory[0].nbytes
+                call(k, a.ctypes.data, k, 1, b.ctypes.data, tile.columns, memory[1].ctypes.data,
+                     columns + 3, rows, columns, code_of_end)  # fmt: skip
+                np.testing.assert_array_equal(memory, wanted)
 
 
 @pytest.mark.parametrize("name", runnable())

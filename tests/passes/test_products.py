@@ -5,7 +5,7 @@ import pytest
 
 import thixo as tx
 from thixo.graph import Graph, Interpreter, parse
-from thixo.graph.control import product_in
+from thixo.graph.control import product_in, simple_end
 from thixo.passes import optimize
 from thixo.runtime.executor import EXECUTORS, executor
 
@@ -123,3 +123,62 @@ graph covariance(x: f32[n, b]) {
     for name in EXECUTORS:
         (found,) = executor(graph, name)([x])
         np.testing.assert_allclose(found.numpy(), (x @ x.t() / 6).numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int32"])
+@pytest.mark.parametrize("sizes", [(512, 512, 512), (130, 900, 70), (200, 0, 210), (40, 300, 3)])
+def test_what_tiles_do_at_the_end_has_the_bits_of_the_operators(dtype, sizes):
+    """Sums of products and relu, on any number of threads; NaN and infinities stay."""
+    m, k, n = sizes
+    random = np.random.default_rng(m)
+
+    def matrix(*shape):
+        made = random.integers(-9, 9, shape) if dtype == "int32" else random.standard_normal(shape)
+        return tx.tensor(made).to(getattr(tx, dtype))
+
+    x, w, u, v, more = (matrix(*s) for s in ((m, k), (k, n), (m, k), (k, n), (m, n)))
+    if dtype != "int32" and k:
+        x[3] = float("nan")
+        u[5, 0] = float("inf")
+        more[7] = -float("inf")
+    ends = [
+        lambda x, w, u, v, more: (x @ w + u @ v).relu(),
+        lambda x, w, u, v, more: (u @ v + more).relu(),
+        lambda x, w, u, v, more: more + x @ w,
+        lambda x, w, u, v, more: (x @ w).relu(),
+        lambda x, w, u, v, more: (x @ w + more[0]).relu(),
+        lambda x, w, u, v, more: tx.add(more, x @ w, alpha=2).relu(),
+        lambda x, w, u, v, more: (u @ v + w[0, 0] if k else u @ v).relu(),
+    ]
+    before = tx.get_num_threads()
+    for end in ends:
+        wanted = end(x, w, u, v, more).float().numpy()
+        compiled = tx.compile(end)
+        try:
+            for threads in (1, 2, 3, 7):
+                tx.set_num_threads(threads)
+                found = compiled(x, w, u, v, more).float().numpy()
+                np.testing.assert_array_equal(found, wanted)
+        finally:
+            tx.set_num_threads(before)
+
+
+def test_only_sums_and_relu_are_simple():
+    def end_of(*calls):
+        graph = Graph("end")
+        y, z = graph.input("y", "f32[4, 5]"), graph.input("z", "f32[4, 5]")
+        value = y
+        for name, *others in calls:
+            value = graph.call(name, *(value if o == "y" else z if o == "z" else o for o in others))
+        graph.outputs = [value]
+        found = simple_end(graph)
+        return found and (found[0] is z, found[1])
+
+    assert end_of(("add", "y", "z")) == (True, False)
+    assert end_of(("add", "z", "y"), ("relu", "y")) == (True, True)
+    assert end_of(("relu", "y")) == (False, True)
+    assert end_of(("add", "y", "y")) is None
+    assert end_of(("add", "y", 2.0)) is None
+    assert end_of(("relu", "y"), ("add", "y", "z")) is None
+    assert end_of(("add", "y", "z"), ("tanh", "y")) is None
+    assert end_of(("tanh", "y")) is None

@@ -24,7 +24,7 @@ from thixo.dtype import bool as bool_
 from thixo.dtype import int64
 from thixo.errors import GraphError, ShapeError
 from thixo.graph.control_types import alternatives, equal, instantiate, need_scalar, need_state
-from thixo.graph.ir import Graph, Node, Type
+from thixo.graph.ir import Graph, Node, Type, Value
 from thixo.ops.signature import parse
 from thixo.symbolic import Size, fresh_dim
 
@@ -94,6 +94,21 @@ def ends_of(body: Graph) -> Graph:
     ends.constants = {v: d for v, d in body.constants.items() if v in read}
     ends.nodes, ends.outputs = nodes, list(body.outputs)
     return ends
+
+
+def simple_end(ends: Graph) -> tuple[Value | None, bool] | None:
+    """What is added to a product, and whether relu follows, where that is all: tiles do it in registers. Else None."""
+    value, nodes, added = ends.inputs[0], list(ends.nodes), None
+    if nodes and nodes[0].op.full_name == "add":
+        first, second, alpha = nodes.pop(0).args
+        added = second if first is value else first
+        if added is value or not isinstance(added, Value) or value not in (first, second):
+            return None
+        if alpha != 1 or added not in ends.inputs:
+            return None
+        value = ends.nodes[0].outputs[0]
+    relu = [n.op.full_name for n in nodes] == ["relu"] and nodes[0].args[0] is value
+    return (added, relu) if relu or not nodes else None
 
 
 def _cond_types(pred: Any, then: Graph, other: Graph, inputs: Sequence[Any]) -> list[Type]:

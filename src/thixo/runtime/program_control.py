@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from thixo.codegen.group import Group
 from thixo.dtype import ALL
-from thixo.graph.control import CALL, product_in
+from thixo.graph.control import CALL, product_in, simple_end
 from thixo.graph.ir import Graph, Node, Value, map_values
 from thixo.ops import public as tx
 from thixo.runtime.batch import Pending
@@ -145,7 +145,15 @@ class ControlFlow(Shared):
         shape, operands = _operands(group, sizes, values, [made])
         seconds = self._seconds(node)
         if self.program.product(
-            self.position, seconds, operator, tuple(arguments), made, code, shape, operands
+            self.position,
+            seconds,
+            operator,
+            tuple(arguments),
+            made,
+            code,
+            shape,
+            operands,
+            _simple(ends, inside, operands),
         ):
             return None
         self.program.operator(self.position, seconds, operator, tuple(arguments), None, (made,))
@@ -354,6 +362,17 @@ def _is_across(tensor: Any, axes: Sequence[int], shape: Sequence[int], rows: int
 def fixed(size: Any, sizes: dict[str, int]) -> Any:
     """A size, or another number, where the symbols are known."""
     return size.evaluate(sizes) if isinstance(size, Dim) else size
+
+
+def _simple(
+    ends: Graph, inside: dict[Value, Any], operands: Sequence[tuple[Any, Any]]
+) -> tuple[int, bool] | None:
+    """What follows a product, as the program takes it: the operand that is added, or -1, and whether relu comes then."""
+    found = simple_end(ends)
+    if found is None or found[0] is None:
+        return found and (-1, found[1])
+    at = [i for i, (tensor, _) in enumerate(operands) if tensor is inside[found[0]]]
+    return (at[0], found[1]) if len(at) == 1 else None
 
 
 def _operands(

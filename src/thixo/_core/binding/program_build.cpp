@@ -422,16 +422,17 @@ PyObject* add_kernel(PyObject* self, PyObject* args) {
   });
 }
 
-// product(node, seconds, operator, arguments, result, address, sizes, operands): a product, and a pointwise kernel on the parts
-// of its result as they are made. False where that cannot be: then nothing was added.
+// product(node, seconds, operator, arguments, result, address, sizes, operands, simple): a product, and a pointwise kernel on the
+// parts of its result as they are made. `simple` says what that does, where it is no more than to add an operand and relu:
+// (number of the operand or -1, whether relu follows); else None. False where it cannot be: then nothing was added.
 PyObject* add_product(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     int node;
     double seconds;
     unsigned long long address;
-    PyObject *op, *arguments, *result, *shape, *list;
-    if (!PyArg_ParseTuple(args, "idO!O!OKO!O!", &node, &seconds, operator_type, &op, &PyTuple_Type, &arguments, &result, &address,
-                          &PyTuple_Type, &shape, &PyTuple_Type, &list))
+    PyObject *op, *arguments, *result, *shape, *list, *simple;
+    if (!PyArg_ParseTuple(args, "idO!O!OKO!O!O", &node, &seconds, operator_type, &op, &PyTuple_Type, &arguments, &result, &address,
+                          &PyTuple_Type, &shape, &PyTuple_Type, &list, &simple))
       throw PythonError();
     ProgramObject* o = program_of(self);
     const Operator& operation = operator_of(op);
@@ -444,7 +445,13 @@ PyObject* add_product(PyObject* self, PyObject* args) {
     const Dims sizes = dims_from(shape, "program: sizes");
     if (!(sizes == to.sizes)) Py_RETURN_FALSE;
     const std::vector<KernelOperand> operands = operands_from(o, list, sizes);
-    if (!product->add_end(EndKernel::of(reinterpret_cast<Loop>(address), sizes, operands, product->product.n))) Py_RETURN_FALSE;
+    auto end = EndKernel::of(reinterpret_cast<Loop>(address), sizes, operands, product->product.n);
+    if (end && simple != Py_None) {
+      int added, relu;
+      if (!PyArg_ParseTuple(simple, "ip", &added, &relu)) throw PythonError();
+      end->set_simple(added, relu != 0, operands);
+    }
+    if (!product->add_end(std::move(end))) Py_RETURN_FALSE;
     for (int i = 0; i < slots.count; ++i) hold(o, slots.items[i]);
     hold(o, op);
     hold(o, result);

@@ -17,6 +17,10 @@ struct Epilogue {
   void* context;
   // May be missing: asks for what `apply` will read beside that part, while it is computed.
   void (*fetch)(int64_t row, int64_t rows, int64_t column, int64_t columns, void* context) = nullptr;
+  // Whether `apply` only adds a matrix that lies as C does, if there is one, and then makes what is negative 0, if `relu`:
+  // tiles of floats do that in registers.
+  bool simple = false, adds = false, relu = false;
+  const void* added = nullptr;
 };
 
 // A matrix B that never changes, as panels that the kernels read; see pack_matrix.

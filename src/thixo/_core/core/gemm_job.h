@@ -52,6 +52,17 @@ inline int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 void finish_part(const Job& job, const GemmKernels& g, const void* sums, int64_t ld, int64_t row, int64_t rows,
                  int64_t column, int64_t columns, FinishCall round = nullptr);
 
+// Whether the tiles of a product do themselves what its epilogue would do.
+inline bool ends_in_tiles(const Job& job, const GemmKernels& g, const TileKernels& t) {
+  return job.epilogue.simple && !job.bias && job.dtype == g.compute && job.c_n == 1 && t.depth == 1;
+}
+
+// What tiles are told of it with the last k.
+inline int64_t tile_end(const Job& job) {
+  const int64_t apart = job.epilogue.adds ? int64_t(reinterpret_cast<intptr_t>(job.epilogue.added) - reinterpret_cast<intptr_t>(job.c)) : 0;
+  return apart | (job.epilogue.relu ? kTileRelu : 0);
+}
+
 // `count` rows of A, or columns of B, as a panel: element (i, k) of the source lies at i * stride + k * k_stride.
 inline void pack_panel(PackCall along, PackCall across, PackAnyCall any, const void* source, int64_t stride, int64_t k_stride,
                 void* panel, int64_t k, int64_t count, int64_t width) {

@@ -20,8 +20,12 @@ using DotsCall = void (*)(int64_t k, const void* x, int64_t x_row, const void* w
 using AxpysCall = void (*)(int64_t k, const void* x, int64_t x_row, int64_t x_k, const void* b, int64_t b_k, void* y,
                            int64_t y_row, int64_t rows, int64_t count, int64_t add);
 
+// Bits of `add` of a tile: its sums are added to C; what is negative then becomes 0. The other bits, where not all are 0, are how
+// many bytes from C a matrix begins that lies as C does, and is added too.
+constexpr int64_t kTileAdds = 1, kTileRelu = 2;
+
 constexpr int64_t kAxpyRows = 4;
-constexpr int64_t kRounded = 2;  // of a tile's `add`
+constexpr int64_t kRounded = 2;  // all of `add`, of tiles of pairs: these end in no other way
 constexpr int64_t kMostTileBytes = 32 * 32 * 4;
 
 // How panels are laid out and multiplied. A panel has units of `depth` consecutive k for each of its rows (columns):

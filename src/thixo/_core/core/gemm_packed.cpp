@@ -37,9 +37,10 @@ constexpr int64_t kMostAhead = 40 << 10;  // bytes of a panel
 // be; else in a tile, or in a matrix of their own between passes.
 struct Packed {
   const Job job;             // without its epilogue
-  const Epilogue epilogue;   // of whole units: a few column panels with all rows, or a row panel with all columns
   const GemmKernels& g;
   const TileKernels& t;
+  const int64_t ends;       // what tiles do at the end, instead of the epilogue
+  const Epilogue epilogue;  // of whole units: a few column panels with all rows, or a row panel with all columns
   const bool a_stays;  // A is read from where it is
   // Rows of B that lie well are packed by the first product that reads them. It takes a panel of A, even where the other rows stay.
   const bool packs_itself = (!a_stays || strides_are_cheap(t)) && tiles_pack_b(job, t);
@@ -72,11 +73,15 @@ struct Packed {
   Buffer all_sums{between ? size_t(round_up(job.m, t.rows) * sums_ld * wide) : 0};
 
   Packed(const Job& given, const GemmKernels& g, const TileKernels& t, bool a_stays)
-      : job(without_end(given)), epilogue(given.epilogue), g(g), t(t), a_stays(a_stays) {}
+      : job(without_end(given)), g(g), t(t), ends(ends_in_tiles(given, g, t) ? tile_end(given) : 0), epilogue(end_of(given, g, t)), a_stays(a_stays) {}
 
   static Job without_end(Job job) {
     job.epilogue = {nullptr, nullptr};
     return job;
+  }
+  static Epilogue end_of(const Job& job, const GemmKernels& g, const TileKernels& t) {
+    if (!ends_in_tiles(job, g, t)) return job.epilogue;
+    return {nullptr, nullptr};
   }
   const int64_t grouped = std::max<int64_t>(epilogue.apply ? kEndedTogether : 1, packed_together);  // column panels of a unit
 
@@ -123,8 +128,9 @@ struct Packed {
   void multiply(int64_t k, RowPanel r, int64_t j, const char* a_part, char* b_part, char* tile, bool packs = false) const {
     const auto [row, rows] = r;
     const int64_t column = j * t.columns, columns = std::min(t.columns, job.n - column);
+    const bool last = k + pass >= job.k;
     char* sums = tile;
-    int64_t ld = t.columns, adds = k > 0;
+    int64_t ld = t.columns, adds = (k > 0 ? kTileAdds : 0) | (last ? ends : 0);
     if (rounds) {
       if (job.c_far) fetch_results(r, j);
       sums = job.c_at(row, column);
@@ -140,7 +146,7 @@ struct Packed {
     if (packs) t.copying(depth(k), a_part, 1, t.width, job.b_at(k, column), job.b_k, sums, ld, rows, columns, adds, b_part);
     else if (a_stays) t.tile(depth(k), job.a_at(row, k), job.a_row, job.a_k, b_part, t.columns, sums, ld, rows, columns, adds);
     else t.tile(ceil_div(depth(k), t.depth), a_part, 1, t.width, b_part, t.columns, sums, ld, rows, columns, adds);
-    if (more && k + pass >= job.k) finish_part(job, g, sums, ld, row, rows, column, columns, t.finish_sums);
+    if (more && last) finish_part(job, g, sums, ld, row, rows, column, columns, t.finish_sums);
   }
 
   // Lines of C that are far away come while the tile is computed: it would wait for them with stores of its own.

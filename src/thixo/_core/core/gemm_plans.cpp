@@ -96,7 +96,8 @@ const TileKernels& direct_tiles(const Job& job, const GemmKernels& g) {
 void direct_product(const Job& job, const GemmKernels& g) {
   if (streams_c(job, g)) return streamed_product(job, g);
   const TileKernels& t = direct_tiles(job, g);
-  const bool more = job.bias || job.epilogue.apply;
+  const bool ended = ends_in_tiles(job, g, t), more = job.bias || (job.epilogue.apply && !ended);
+  const int64_t ends = ended ? tile_end(job) : 0;
   const int64_t item = item_size(job.dtype);
   // A large B is read a few rows at a time, from left to right: that is a pattern every processor's prefetch sees.
   const int64_t b_bytes = job.k * job.n * item_size(job.dtype);
@@ -114,9 +115,10 @@ void direct_product(const Job& job, const GemmKernels& g) {
     char* to = job.c_at(row, column);
     if (job.c_elsewhere && k == 0)  // lines that another core has
       for (int64_t i = 0; i < rows; ++i) fetch_to_write(to + i * job.c_row * item, columns * item);
+    const bool last = k + pass >= job.k;
     t.tile(std::min(pass, job.k - k), packed ? packed : job.a_at(row, k), packed ? 1 : job.a_row, packed ? t.width : job.a_k,
-           job.b_at(k, column), job.b_k, to, job.c_row, rows, columns, k > 0);
-    if (more && k + pass >= job.k) finish_part(job, g, to, job.c_row, row, rows, column, columns);
+           job.b_at(k, column), job.b_k, to, job.c_row, rows, columns, (k > 0 ? kTileAdds : 0) | (last ? ends : 0));
+    if (more && last) finish_part(job, g, to, job.c_row, row, rows, column, columns);
   };
   // A few strips of columns of a B that is far away are brought near together, if they are short.
   const int64_t brought = job.b_far && strides_are_cheap(t) ? std::clamp<int64_t>(kBroughtBytes / (t.columns * item * pass), 1, kMostBrought) : 1;

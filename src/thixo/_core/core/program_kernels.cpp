@@ -239,7 +239,23 @@ void EndKernel::Run::at(int64_t first) {
   for (size_t k = 0; k < kernel->places.size(); ++k) data[k] = kernel->places[k].at() + first * kernel->row[k];
 }
 
-Epilogue EndKernel::Run::epilogue() { return {end_part, this, fetch_part}; }
+Epilogue EndKernel::Run::epilogue() {
+  const EndKernel& end = *kernel;
+  return {end_part, this, fetch_part, end.simple, end.added >= 0, end.relu, end.added >= 0 ? data[end.added] : nullptr};
+}
+
+void EndKernel::set_simple(int operand, bool with_relu, const std::vector<KernelOperand>& operands) {
+  const size_t result = operands.size() - 1;
+  if (operand >= 0) {
+    const auto at = static_cast<size_t>(operand);
+    const KernelOperand &one = operands[at], &other = operands[result];
+    if (at >= result || one.dtype != other.dtype || row[at] != row[result] || column[at] != column[result]) return;
+    if (!one.place.storage || (one.place.storage == other.place.storage && one.place.offset == other.place.offset)) return;
+  }
+  simple = true;
+  added = operand;
+  relu = with_relu;
+}
 
 bool ProductStep::add_end(std::unique_ptr<EndKernel> given) {
   int64_t count = 1;
@@ -255,7 +271,10 @@ void ProductStep::run() {
   product.a = a.at();
   product.b = b.at();
   product.c = c.at();
-  if (end) end_run.at(0);
+  if (end) {
+    end_run.at(0);
+    product.epilogue = end_run.epilogue();
+  }
   if (bias.storage) product.bias = bias.at();
   if (fixed) {
     fixed = false;

@@ -116,15 +116,19 @@ struct EndKernel {
   std::vector<Place> places;
   std::vector<int64_t> row, column;  // strides, in bytes
   std::vector<Ref<Storage>> numbers;
+  bool simple = false, relu = false;  // see Epilogue
+  int added = -1;                     // the operand that is added to the result
   // Where the operands of a run are, from some row on: what the epilogue of a product gets.
   struct Run {
     const EndKernel* kernel = nullptr;
-    char* data[16];
+    char* data[16] = {};
     void at(int64_t first);
-    Epilogue epilogue();
+    Epilogue epilogue();  // after `at`
   };
   // Null where operands lie otherwise: over `sizes`, of which the last are the columns.
   static std::unique_ptr<EndKernel> of(Loop loop, const Dims& sizes, const std::vector<KernelOperand>& operands, int64_t columns);
+  // It adds this operand to the product, or -1 for none, and then makes what is negative 0, if `relu`.
+  void set_simple(int operand, bool with_relu, const std::vector<KernelOperand>& operands);
 };
 
 struct ProductStep final : Step {

@@ -106,6 +106,7 @@ PARAMETERS = (
     ("i64", "columns"),
     ("i64", "add"),
 )
+ADDS, RELU = 1, 2  # bits of `add`
 _UNROLL = 4
 _COPY = ("ptr noalias", "P")  # where the panel goes
 _ROWS_AHEAD = 24  # of B in place: what a processor computes while a line comes from the third cache
@@ -114,9 +115,12 @@ _ROWS_AHEAD = 24  # of B in place: what a processor computes while a line comes 
 def tile_functions(dtype: str, target: Target) -> tuple[list[Function], str]:
     """The exported `gemm_<dtype>_tile` with all its cases, and the constants beside them.
 
-    C[i, j] = (add ? C[i, j] : 0) + sum over k of A[i * a_row + k * a_k] * B[k * b_k + j], strides in elements,
+    C[i, j] = (ADDS ? C[i, j] : 0) + sum over k of A[i * a_row + k * a_k] * B[k * b_k + j], strides in elements,
     for i < rows <= tile rows and j < columns <= tile columns. Either a_row or a_k is 1: packed panels and
     transposed matrices have the first, plain matrices the second.
+
+    `add` has the bits ADDS, and RELU for what is negative to become 0 at the end. The others, where not all are 0, are
+    how many bytes from C a matrix begins that lies as C does; it is added to the sums, before RELU.
 
     `gemm_<dtype>_tile_copying` takes a panel of A and whole rows of B in place, and writes those to a panel.
     """
@@ -246,11 +250,16 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
             found.append(f.at(found[-1], c_step))
         return found
 
+    distance = f.op(f"and i64 %add, {-(ADDS | RELU) - 1}")  # from C to what is added
+
     def fetch_c() -> None:
-        """Rows of C, one for every few k: all at once, they would hold up A and B."""
+        """Rows of C and of what is added, one for every few k: all at once, they would hold up A and B."""
         row = f.load("ptr", next_c)
         for j in range(vectors):
             f.prefetch(f.at(row, j * tile.lanes * size), write=True)
+        added = f.at(row, distance)
+        for j in range(vectors):
+            f.prefetch(f.at(added, j * tile.lanes * size))
         below = f.at(row, c_step)
         last = f.compare("ult", below, last_c, "ptr")
         f.store("ptr", f.choose(last, "ptr", below, last_c), next_c)
@@ -331,18 +340,24 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
         with f.loop(many, "%K"):
             run(1)
 
-    # Only now, and hidden from the compiler, which would have all of them from the beginning.
-    c_rows = rows_of_c(f.op('call ptr asm "", "=r,0"(ptr %C)'))
+    # Only now, and hidden from the compiler, which would have all of them from the beginning; and for each use anew, or it
+    # would keep them from one to the next, in memory.
     if masked and not target.masks:
-        _store_partial(f, tile, sums, rows, vectors, c_rows)
+        _store_partial(f, tile, sums, rows, vectors, rows_of_c(f.opaque("%C")), distance)
         return f
-    with f.when(f.compare("ne", "%add", 0)):
-        for i in range(rows):
-            for j in range(vectors):
-                at = f.at(c_rows[i], j * tile.lanes * size)
-                part = mask and j == vectors - 1
-                old = f.masked_load(vec, at, mask, size) if part else f.load(vec, at, size)
-                f.store(vec, f.op(f"fadd {vec} {old}, {f.load(vec, sums[i][j])}"), sums[i][j])
+    for wanted, apart in ((_has(f, ADDS), "0"), (f.compare("ne", distance, 0), distance)):
+        with f.when(wanted):
+            from_rows = rows_of_c(f.opaque(f.at("%C", apart)))
+            for i in range(rows):
+                for j in range(vectors):
+                    at = f.at(from_rows[i], j * tile.lanes * size)
+                    part = mask and j == vectors - 1
+                    old = f.masked_load(vec, at, mask, size) if part else f.load(vec, at, size)
+                    f.store(vec, f.op(f"fadd {vec} {old}, {f.load(vec, sums[i][j])}"), sums[i][j])
+    with f.when(_has(f, RELU)):
+        for place in (p for row in sums for p in row):
+            f.store(vec, _relu(f, vec, f.load(vec, place)), place)
+    c_rows = rows_of_c(f.opaque("%C"))
     for i in range(rows):
         for j in range(vectors):
             at, value = f.at(c_rows[i], j * tile.lanes * size), f.load(vec, sums[i][j])
@@ -353,8 +368,26 @@ def _case(tile: Tile, target: Target, rows: int, vectors: int, masked: bool, kin
     return f
 
 
+def _has(f: Function, bit: int) -> str:
+    return f.compare("ne", f.op(f"and i64 %add, {bit}"), 0)
+
+
+def _relu(f: Function, type: str, value: str) -> str:
+    """As the operator: NaN stays, and so does -0."""
+    zero = "zeroinitializer" if type.startswith("<") else "0.0"
+    bits = f"<{type[1:].split(' ')[0]} x i1>" if type.startswith("<") else "i1"
+    below = f.op(f"fcmp olt {type} {value}, {zero}")
+    return f.op(f"select {bits} {below}, {type} {zero}, {type} {value}")
+
+
 def _store_partial(
-    f: Function, tile: Tile, sums: list[list[str]], rows: int, vectors: int, c_rows: list[str]
+    f: Function,
+    tile: Tile,
+    sums: list[list[str]],
+    rows: int,
+    vectors: int,
+    c_rows: list[str],
+    distance: str,
 ) -> None:
     """Without masks: the tile in memory, and from there element by element."""
     width = vectors * tile.lanes
@@ -363,12 +396,14 @@ def _store_partial(
         for j in range(vectors):
             at = f.at(scratch, i * width + j * tile.lanes, tile.element)
             f.store(tile.vector, f.load(tile.vector, sums[i][j]), at, tile.bytes)
-    adds = f.compare("ne", "%add", 0)
+    element = tile.element
+    adds, more, relu = _has(f, ADDS), f.compare("ne", distance, 0), _has(f, RELU)
     for i in range(rows):
         with f.loop(0, "%columns") as column:
-            value = f.load(
-                tile.element, f.at(f.at(scratch, i * width, tile.element), column, tile.element)
-            )
-            to = f.at(c_rows[i], column, tile.element)
-            total = f.op(f"fadd {tile.element} {f.load(tile.element, to)}, {value}")
-            f.store(tile.element, f.choose(adds, tile.element, total, value), to)
+            value = f.load(element, f.at(f.at(scratch, i * width, element), column, element))
+            to = f.at(c_rows[i], column, element)
+            for wanted, at in ((adds, to), (more, f.at(to, distance))):
+                total = f.op(f"fadd {element} {f.load(element, at)}, {value}")
+                value = f.choose(wanted, element, total, value)
+            value = f.choose(relu, element, _relu(f, element, value), value)
+            f.store(element, value, to)

@@ -28,10 +28,13 @@ void tile(int64_t k, const void* a, int64_t a_row, int64_t a_k, const void* b, i
       for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = 0; j < columns; ++j) sums[i][j] += from_a[i * a_row + p * a_k] * from_b[p * b_k + j];
   }
+  const int64_t distance = (add & ~int64_t{kTileAdds | kTileRelu}) / int64_t{sizeof(T)};
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
       T& place = to[i * ldc + j];
-      place = add ? place + sums[i][j] : sums[i][j];
+      T total = add & kTileAdds ? place + sums[i][j] : sums[i][j];
+      if (distance) total = *(&place + distance) + total;
+      place = (add & kTileRelu) && total < T(0) ? T(0) : total;
     }
 }
 
