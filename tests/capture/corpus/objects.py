@@ -46,9 +46,9 @@ class Schedule:
 
 
 @case(
-    lambda d: (d.normal(3), Schedule(0.5, 2, 6), 4),
-    lambda d: (d.normal(3), Schedule(0.5, 2, 6), 8),
-    lambda d: (d.normal(3), Schedule(0.1, 5, 6), 3),
+    lambda d: (d.normal(3), Schedule(0.5, 1, 2), 2),
+    lambda d: (d.normal(3), Schedule(0.5, 1, 2), 5),
+    lambda d: (d.normal(3), Schedule(0.1, 3, 4), 2),
     grad=(0,),
 )
 def descent_with_a_schedule(w, schedule, steps):
