@@ -1,5 +1,6 @@
 """What every test can count on."""
 
+import gc
 import signal
 
 from hypothesis import HealthCheck, settings
@@ -14,3 +15,9 @@ def pytest_configure(config):
     # interrupts would wait for ever.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish(session):
+    # The tests stay until the end, with half a million objects: to look through them for garbage again and again takes long.
+    gc.collect()
+    gc.freeze()

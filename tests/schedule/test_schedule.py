@@ -334,9 +334,15 @@ def test_a_plan_needs_sizes_that_can_be():
         one.bind({"n": -3})
 
 
-def test_garbage_is_collected_again_after_a_large_graph():
+@pytest.mark.parametrize("user_freezes", [False, True])
+def test_garbage_is_collected_again_after_a_large_graph(user_freezes):
+    if not user_freezes:
+        gc.unfreeze()  # what conftest.py froze
     enabled, frozen = gc.isenabled(), gc.get_freeze_count()
-    for _ in range(9):
-        schedule(random_graph(1, 400)).bind(SIZES)
-        assert gc.isenabled() == enabled
-        assert gc.get_freeze_count() == frozen
+    try:
+        for _ in range(9):
+            schedule(random_graph(1, 400)).bind(SIZES)
+            assert gc.isenabled() == enabled
+            assert gc.get_freeze_count() == frozen
+    finally:
+        gc.freeze()

@@ -167,6 +167,11 @@ class CrossEntropy(Composite):
         axis = 1 if len(sizes) > 1 else 0
         if target.dtype.is_floating_point:
             _check_axis(op, input, sizes)
+            if len(target.shape) < len(sizes):
+                raise ShapeError(
+                    f"{op}: input is {describe(input)}, target is {describe(target)}: numbers of classes are "
+                    f"whole numbers (target.long()), probabilities have the input's shape"
+                )
             check_same_shape(op, input, target)
             classes, by_class = _by_class(sizes, axis)
             _check_weight(op, weight, classes)
@@ -215,6 +220,7 @@ class CrossEntropy(Composite):
         x = s.real(2, 3)
         yield Bad(Sample(x, s.ints(3, high=3)), ShapeError, "target's shape must be [2]")
         yield Bad(Sample(x, s.real(2, 4)), ShapeError, "shapes differ")
+        yield Bad(Sample(x, s.real(2)), ShapeError, "whole numbers (target.long())")
         yield Bad(
             Sample(x, s.ints(2, high=3), label_smoothing=2.0), ValueRangeError, "between 0 and 1"
         )
