@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+from tests.programs.bugs import BUGS, programs_until_found
 from tests.programs.check import Failure, Tally
 from tests.programs.constructs import WANTED
 from tests.programs.part import PART, failed
@@ -32,6 +33,9 @@ def main() -> int:
         help="every Nth program goes through the whole compiler, the others have their graphs interpreted",
     )  # fmt: skip
     parser.add_argument("--show", action="store_true", help="print the programs, run nothing")
+    parser.add_argument(
+        "--bugs", action="store_true", help="plant bugs in the converters; each must be found"
+    )
     parser.add_argument("--no-shrink", action="store_true")
     parser.add_argument("--seconds", type=float, default=60, help="to make one failure small")
     parser.add_argument("--keep", type=Path, help="a folder for small failing programs")
@@ -40,6 +44,8 @@ def main() -> int:
         for program in Generator(options.seed).programs(options.count, options.start):
             print(program.text)
         return 0
+    if options.bugs:
+        return find_bugs(options)
     there = available()
     routes = [name for name in options.route or there if name in there]
     for name in set(options.route or ()) - set(routes):
@@ -63,6 +69,17 @@ def main() -> int:
         )  # fmt: skip
     print(file=sys.stderr)
     return report(total, routes, options)
+
+
+def find_bugs(options: argparse.Namespace) -> int:
+    """Print how many programs it takes to find each bug of a converter; 0 if all are found."""
+    missed = 0
+    for what in BUGS:
+        for route in options.route or ["script", "compile"]:
+            found = programs_until_found(what, route, options.seed, options.count)
+            missed += found is None
+            print(f"{what:<40}{route:<9}{found or 'not found'}", flush=True)
+    return 1 if missed else 0
 
 
 def report(total: Tally, routes: list[str], options: argparse.Namespace) -> int:

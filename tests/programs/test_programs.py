@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.programs.bugs import programs_until_found
 from tests.programs.check import Tally, TooSlow, Verdict, check, patience, performed
 from tests.programs.compare import difference
 from tests.programs.constructs import WANTED, constructs, statements
@@ -90,7 +91,7 @@ def shows(program, what, expected) -> bool:
     return any(difference(a, b) is not None for a, b in zip(expected, found, strict=False))
 
 
-def test_a_bug_planted_in_a_converter_is_found():
+def test_a_bug_of_a_converter_is_found():
     left = dict.fromkeys(PLANTS)
     for number in range(200):
         program = Generator(5).make(number)
@@ -103,6 +104,20 @@ def test_a_bug_planted_in_a_converter_is_found():
         if not left:
             break
     assert not left
+
+
+# The others take more programs: `python -m tests.programs --bugs`.
+@pytest.mark.parametrize(
+    "what",
+    [
+        "if: its sides swapped",
+        "comparison: only the start of a chain",
+        "-=: taken for +=",
+        "for: the last statement lost",
+    ],
+)
+def test_a_bug_planted_in_a_converter_of_ours_is_found(what):
+    assert programs_until_found(what, "script", seed=8, most=8) is not None
 
 
 def test_what_fails_becomes_small():
