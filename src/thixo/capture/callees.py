@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib
+import inspect
 import operator
 import os
 import types
@@ -12,7 +13,7 @@ from typing import Any
 from thixo import _core
 from thixo.capture import partial
 from thixo.capture.builtin import METHODS, REPLACED, is_pure
-from thixo.capture.convert import convert, is_converted
+from thixo.capture.convert import APART, PLAIN, TELLING, convert, is_converted
 from thixo.capture.effects import check
 from thixo.capture.frames import Capture, current
 from thixo.capture.functions import APPLY, apply_captured
@@ -22,6 +23,7 @@ from thixo.capture.operators import as_plain_tensor, spread
 from thixo.capture.paths import Assumed, Path, look, path_of, read
 from thixo.capture.refusal import Refused
 from thixo.capture.values import (
+    UNSET,
     Choice,
     Maybe,
     Mixed,
@@ -192,9 +194,31 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
         return read_members(f, args, kwargs)
     if module.startswith("thixo.") and not module.startswith("thixo.nn.modules"):
         return plain_call(f, args, kwargs)
-    made = convert(f, Hooks(f))
+    made = convert(f, Hooks(f), APART if current().attempts else PLAIN)
     _note_defaults(f)
     return made(*args, **kwargs)
+
+
+def attempt(f: Any, args: Any, kwargs: Any) -> Any:
+    """A call inside of try: whether it raised, what it returned, and the exception."""
+    from thixo.capture.hooks import Hooks
+
+    function = f.__func__ if isinstance(f, types.MethodType) else f
+    if not isinstance(function, types.FunctionType) or not _is_users(function):
+        return False, call(f, *args, **kwargs), UNSET
+    if isinstance(f, types.MethodType):
+        _reach(f, "__self__", "__func__")
+        args = (f.__self__, *args)
+    made = convert(function, Hooks(function), TELLING)
+    _note_defaults(function)
+    return made(*args, **kwargs)
+
+
+def _is_users(f: types.FunctionType) -> bool:
+    """Whether a function is a user's, and neither a generator nor converted already."""
+    code = f.__code__
+    special = is_converted(code) or hasattr(f, "stands_for") or f in REPLACED or is_pure(f)
+    return not special and not _module_of(f) and not code.co_flags & inspect.CO_GENERATOR
 
 
 # What changes gradients, parameters and states has a form of its own.

@@ -21,7 +21,7 @@ from thixo.capture.naming import captured_names, input_names
 from thixo.capture.open_numbers import open_arguments
 from thixo.capture.paths import Argument, Assumed, Path, assumption, path_of
 from thixo.capture.plans import Call, Change, Plan, changes
-from thixo.capture.refusal import Refused, refusal_of
+from thixo.capture.refusal import RaisedInTry, Refused, refusal_of
 from thixo.capture.runner import Runner
 from thixo.capture.simplify import unify_sizes
 from thixo.capture.source import refused_at
@@ -167,7 +167,15 @@ def capture_call(
     with _lock:
         capture = Capture(most=most, open=open)
         capture.runs_again = runs_again
-        made = _capture(f, tuple(args), dict(kwargs), fixed, capture)
+        try:
+            made = _capture(f, tuple(args), dict(kwargs), fixed, capture)
+        except RaisedInTry as refusal:
+            capture = Capture(most=most, open=open)
+            capture.runs_again, capture.attempts = runs_again, True
+            try:
+                made = _capture(f, tuple(args), dict(kwargs), fixed, capture)
+            except Refused:
+                raise refusal from None
         if capture.guessed and not made.may_run_again:
             raise Refused(
                 "assert", "its message has values that no graph shows", "show numbers: x.item()"

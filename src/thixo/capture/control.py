@@ -17,7 +17,7 @@ from thixo.capture.journal import Content
 from thixo.capture.merge import Merger, aligned, aligned_sets, as_set, freeze
 from thixo.capture.numbers import OPERATORS, as_tensor, calculate
 from thixo.capture.paths import LOOKED, look, note_old
-from thixo.capture.refusal import Refused, refusal_of
+from thixo.capture.refusal import RaisedInTry, Refused, refusal_of
 from thixo.capture.tape import attach
 from thixo.capture.values import (
     Choice,
@@ -124,7 +124,7 @@ def trace_branch(
                         "raise before the loop",
                     ) from error
                 if capture.trying:
-                    raise Refused(
+                    raise RaisedInTry(
                         f"raise {type(error).__name__}", "it is raised under a tensor's condition inside of try",
                         "return a value that says so",
                     ) from error  # fmt: skip

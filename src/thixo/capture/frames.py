@@ -67,6 +67,7 @@ class Capture:
         self.asked = False  # whether requires_grad_() was called
         self.some_graded = False  # whether a tensor requires gradients on some paths only
         self.trying = 0
+        self.attempts = False  # whether calls inside of try are taken apart
         self.runs_again = False  # whether the function itself runs where the graph raises
         self.guessed = False  # whether a message of an exception is left to that
         self.nested = 0  # turns of loops that became branches

@@ -18,12 +18,12 @@ from thixo.capture import (
 )
 from thixo.capture.attributes import changed
 from thixo.capture.builtin_sequences import iterate
-from thixo.capture.callees import call, function_path
+from thixo.capture.callees import attempt, call, function_path
 from thixo.capture.frames import current
 from thixo.capture.journal import Global, Variable
 from thixo.capture.open_numbers import read_number
 from thixo.capture.paths import Path, look
-from thixo.capture.refusal import Refused, Several, refusal_of
+from thixo.capture.refusal import RaisedInTry, Refused, Several, refusal_of
 from thixo.capture.values import (
     UNSET,
     Choice,
@@ -230,7 +230,7 @@ class Hooks:
             return
         pred = control.predicate(test)
         if current().trying:
-            raise Refused(
+            raise RaisedInTry(
                 "assert", "a tensor decides it inside of try", "return a value that says so"
             )
         text = ""
@@ -247,6 +247,22 @@ class Hooks:
         assert trace is not None
         effects.node(effects.CHECK, trace.value_of(pred), values, error="AssertionError", text=text)
 
+    @staticmethod
+    def attempt(f: Any, *args: Any, **kwargs: Any) -> Any:
+        return attempt(f, args, kwargs)
+
+    @staticmethod
+    def attempted(ended: Any) -> Any:
+        return ended[0]
+
+    @staticmethod
+    def outcome(ended: Any) -> Any:
+        return Hooks.kept(ended[1])
+
+    @staticmethod
+    def failure(ended: Any) -> Any:
+        return Hooks.kept(ended[2])
+
     KEPT = (Exception, Several)  # what a block keeps for the try statement around it
 
     @staticmethod
@@ -262,7 +278,14 @@ class Hooks:
     @staticmethod
     def kept(x: Any) -> Any:
         """The exception that was kept, where it is known that there is one."""
-        return x.value if isinstance(x, control.Maybe) else x
+        while isinstance(x, control.Maybe):
+            x = x.value
+        if isinstance(x, Choice) and any(o is UNSET for o in x.options):
+            there = [o for o in x.options if o is not UNSET]
+            if len(there) == 1:
+                return there[0]
+            x = Choice([there[0] if o is UNSET else o for o in x.options], x.index)
+        return x
 
     @staticmethod
     def unhandled(error: Any, *handled: Any) -> None:

@@ -36,6 +36,10 @@ class Refused(BaseException):
         return f"{text} ({self.line})" if self.line else text
 
 
+class RaisedInTry(Refused):
+    """An exception under a tensor's condition inside of try, in a function that is called there."""
+
+
 class Several(Refused):
     """An exception that is one of several: a try statement around it may keep it, else it is refused."""
 

@@ -85,11 +85,11 @@ cause(
     def check(x):
         if x.sum() > 5:
             raise ValueError("large")
+        return x
 
     def f(x):
         try:
-            check(x)
-            return x
+            return x + check(x)
         except ValueError:
             return x / 2
     """,
@@ -99,7 +99,7 @@ cause(
     def f(x):
         if x.sum() > 5:
             return x / 2
-        return x
+        return x + x
     """,
 )
 cause(
@@ -107,11 +107,11 @@ cause(
     """
     def check(x):
         assert x.sum() > 5
+        return x
 
     def f(x):
         try:
-            check(x)
-            return x
+            return x + check(x)
         except AssertionError:
             return x / 2
     """,
@@ -120,7 +120,7 @@ cause(
     """
     def f(x):
         if x.sum() > 5:
-            return x
+            return x + x
         return x / 2
     """,
 )

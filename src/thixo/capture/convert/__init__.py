@@ -8,6 +8,7 @@ import threading
 from types import CellType, CodeType, FunctionType
 from typing import Any, NamedTuple
 
+from thixo.capture.convert.attempts import Attempts, telling
 from thixo.capture.convert.names import HOOKS, constant, function, name, parameters
 from thixo.capture.convert.statements import Statements
 from thixo.capture.refusal import Refused
@@ -25,7 +26,9 @@ class Converted(NamedTuple):
     text: str
 
 
-_converted: dict[CodeType, Converted] = {}
+# What is converted: as it is, with calls inside of try taken apart, or so that it says how it ended too.
+PLAIN, APART, TELLING = range(3)
+_converted: dict[tuple[CodeType, int], Converted] = {}
 _made: set[CodeType] = set()  # codes that are results of a conversion
 _lock = threading.Lock()
 
@@ -35,18 +38,20 @@ def is_converted(code: CodeType) -> bool:
     return code in _made
 
 
-def convert_code(code: CodeType, module: dict[str, Any] | None = None) -> Converted:
+def convert_code(
+    code: CodeType, module: dict[str, Any] | None = None, way: int = PLAIN
+) -> Converted:
     """The rewritten form of a function's code."""
-    found = _converted.get(code)
+    found = _converted.get((code, way))
     if found is None:
         with _lock:
-            found = _converted[code] = _convert(code, module)
+            found = _converted[code, way] = _convert(code, module, way)
     return found
 
 
-def convert(f: FunctionType, hooks: Any) -> FunctionType:
+def convert(f: FunctionType, hooks: Any, way: int = PLAIN) -> FunctionType:
     """A function, rewritten, with the same globals, defaults and cells."""
-    made = convert_code(f.__code__, f.__globals__)
+    made = convert_code(f.__code__, f.__globals__, way)
     cells = dict(zip(f.__code__.co_freevars, f.__closure__ or (), strict=True))
     cells[HOOKS] = CellType(hooks)
     closure = tuple(cells[n] for n in made.code.co_freevars)
@@ -56,7 +61,7 @@ def convert(f: FunctionType, hooks: Any) -> FunctionType:
     return new
 
 
-def _convert(code: CodeType, module: dict[str, Any] | None) -> Converted:
+def _convert(code: CodeType, module: dict[str, Any] | None, way: int) -> Converted:
     if code.co_flags & COROUTINE:
         raise Refused(
             "async def", "a graph has no coroutines", "define a plain function", place_of(code)
@@ -67,6 +72,10 @@ def _convert(code: CodeType, module: dict[str, Any] | None) -> Converted:
         node = ast.copy_location(function("lambda_", node.args, body), node)
     assert isinstance(node, ast.FunctionDef)
     node.decorator_list, node.returns = [], None
+    if way == TELLING:
+        node.body = telling(node.body)
+    if way != PLAIN:
+        node.body = Attempts().block(node.body)
     args = node.args
     for a in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
         if a is not None:

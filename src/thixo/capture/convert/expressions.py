@@ -234,7 +234,8 @@ class Expressions(ast.NodeTransformer):
             )
             for k in node.keywords
         ]
-        return hook("call", self.visit(called), *args, keywords=keywords)
+        how = "attempt" if hasattr(node, "attempts") else "call"
+        return hook(how, self.visit(called), *args, keywords=keywords)
 
     def _consumed(self, called: ast.Name, node: Any) -> ast.expr:
         """A generator that a built-in function goes through at once: a list, in which elements may be missing."""
