@@ -334,7 +334,8 @@ void plan_places(PlacesJob& p) {
     const double both = cost + 0.15 * loads;
     if (v > 1 && both >= 0.98 * best) continue;
     best = both;
-    p.cycles = compared;  // other ways count the same cycles on all processors
+    p.cycles = compared;  // Winograd's products count the same cycles on all processors
+    p.own_cycles = cost;
     p.vectors = v;
   }
 }
@@ -374,7 +375,7 @@ bool places_pay(const PlacesJob& p, bool packed) {
   if (p.last || p.image.last) return true;
   // It reads a weight that is far away element by element.
   const double weights = double(p.groups * p.rows) * double(p.image.channels * p.taps);
-  return p.cycles * (1 - p.skipped) + (packed ? 0 : weights * (weights > 1 << 18 ? 0.6 : 0.35)) < planes_cycles(p);
+  return p.own_cycles * (1 - p.skipped) + (packed ? 0 : weights * (weights > 1 << 18 ? 0.6 : 0.35)) < planes_cycles(p);
 }
 
 namespace {

@@ -98,9 +98,9 @@ struct PlacesJob {
 
   bool plain_end() const { return !more && !relu; }
 
-  // Set by `plan_places`: vectors of a tile; cycles for all of it.
+  // Set by `plan_places`: vectors of a tile; cycles for all of it, as Winograd's products count them, and those of this processor.
   int64_t vectors = 1;
-  double cycles = 0;
+  double cycles = 0, own_cycles = 0;
 };
 
 void plan_places(PlacesJob& p);
