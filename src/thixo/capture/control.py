@@ -205,10 +205,13 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
         if key not in a.cells or key not in b.cells:
             note_old(capture, cell)
         if isinstance(cell, Content) and not (a.never or b.never):
-            if isinstance(pair[0], set) and isinstance(pair[1], set):
+            if isinstance(pair[0], set) and isinstance(pair[1], set) and _is_small(pair):
                 maker = merger.merge(*aligned_sets(*pair), str(cell))
                 cells.append((cell, lambda values, maker=maker: as_set(maker(values))))
                 continue
+            if isinstance(cell.read(), set):
+                poison = Poison("what is in a set differs between paths", user_line())
+                pair = [pair[0] if pair[0] == pair[1] else poison] * 2
             if type(cell.owner) in (dict, defaultdict):
                 pair = list(aligned(*pair))
         cells.append((cell, merger.merge(*sides(*pair), str(cell))))
@@ -235,6 +238,11 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
         if isinstance(new, Poison):
             new.refuse("a write to a tensor")
         assign(outer, tensor, new, [a, b])
+
+
+def _is_small(sets: Sequence[set[Any]]) -> bool:
+    """Whether asking for each element that may be missing makes few branches."""
+    return not any(isinstance(e, Maybe) for one in sets for e in one)
 
 
 def _different(found: Union, name: str) -> Poison:
