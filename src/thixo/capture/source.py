@@ -7,7 +7,9 @@ knows where each of its instructions was written.
 import ast
 import copy
 import functools
+import inspect
 import linecache
+import tokenize
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -56,17 +58,36 @@ def find(code: CodeType, module: dict[str, object] | None = None) -> Definition:
             f"its source is not known ({code.co_filename} has no text)",
             "define it in a file or a notebook, since capture reads source",
         )
-    tree = _parsed(code.co_filename, "".join(lines))
-    found = _definition(_around(tree, code.co_firstlineno), code)
-    if found is None:  # what stands in a formatted string says other lines than those it is on
-        found = _definition(ast.walk(tree), code)
+    found = _by_itself(lines, code)
+    if found is None:
+        tree = _parsed(code.co_filename, "".join(lines))
+        found = _definition(_around(tree, code.co_firstlineno), code)
+        if found is None:  # what stands in a formatted string says other lines than those it is on
+            found = _definition(ast.walk(tree), code)
+        found = copy.deepcopy(found)
     if found is None or _parameters(found.args) != _code_parameters(code):
         raise Refused(
             f"function {code.co_name}",
             f"its source is not found at line {code.co_firstlineno} of {code.co_filename}",
             "import the file anew if it has changed",
         )
-    return copy.deepcopy(found)
+    return found
+
+
+def _by_itself(lines: list[str], code: CodeType) -> Definition | None:
+    """The tree of a function from its own lines, if these can be read alone: a large file takes long to parse."""
+    first = code.co_firstlineno - 1
+    try:
+        block = inspect.getblock(lines[first:])
+        indented = block[:1] != [] and block[0][:1].isspace()
+        tree = ast.parse("".join(["if 1:\n", *block] if indented else block))
+    except (SyntaxError, tokenize.TokenError):
+        return None
+    ast.increment_lineno(tree, first - indented)
+    found = _definition(ast.walk(tree), code)
+    if isinstance(found, ast.Lambda) and not _is_whole(found, code):
+        return None  # it goes on in further lines of a statement that began before
+    return found
 
 
 def _definition(nodes: Iterable[ast.AST], code: CodeType) -> Definition | None:
@@ -124,6 +145,15 @@ def _holds(node: ast.Lambda, code: CodeType) -> bool:
         if not low <= (line, column) <= high:
             return False
     return True
+
+
+def _is_whole(node: ast.Lambda, code: CodeType) -> bool:
+    """Whether none of the code's instructions ends behind a lambda's body."""
+    high = (node.body.end_lineno or 0, node.body.end_col_offset or 0)
+    return all(
+        line is None or column is None or (line, column) <= high
+        for _, line, _, column in code.co_positions()
+    )
 
 
 def _parameters(args: ast.arguments) -> list[str]:
