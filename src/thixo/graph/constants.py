@@ -26,11 +26,16 @@ def as_it_is(data: Any) -> Any:
 
     A tensor is its owner's, who may go on training it. An array that somebody else could write is copied.
     """
-    if not isinstance(data, np.ndarray) or (data.base is None and not data.flags.writeable):
+    if not isinstance(data, np.ndarray) or nobody_writes(data):
         return data
     made = np.array(data)
     made.flags.writeable = False
     return made
+
+
+def nobody_writes(array: np.ndarray) -> bool:
+    """Whether an array has memory of its own that is read alone."""
+    return array.base is None and not array.flags.writeable
 
 
 def type_of(data: Any) -> Type:

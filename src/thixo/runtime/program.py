@@ -19,7 +19,7 @@ import numpy as np
 from thixo import _core, progress
 from thixo.dtype import int64, uint8
 from thixo.errors import ShapeError, ThixoError
-from thixo.graph.constants import type_of
+from thixo.graph.constants import nobody_writes, type_of
 from thixo.graph.control import CALL, PRODUCTS, is_random, product_in
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Node, Value, values_in
@@ -188,11 +188,13 @@ class Binding(ControlFlow, Ending):
         self.root.update(zip(graph.inputs, graph.inputs, strict=True))
         self.tensors.update(zip(graph.inputs, self.program.inputs(list(given)), strict=True))
         for value, data in graph.constants.items():
-            tensor = machine.backend.input(data, value)
+            fixed = isinstance(data, np.ndarray) and value not in graph.mutations
+            # Large weights would be copied for each program, and for each of the turns that one is bound in.
+            shared = fixed and nobody_writes(data)
+            tensor = _core.from_numpy(data) if shared else machine.backend.input(data, value)
             machine._compare(value, type_of(tensor), f"constant {value.name}")
             self.root[value] = value
             self.tensors[value] = self._tensor(value, tensor.stride())
-            fixed = isinstance(data, np.ndarray) and value not in graph.mutations
             self.program.constant(self.tensors[value], tensor, fixed)
         types = {id(v.type): v.type for n in graph.nodes for v in n.outputs}
         opened = {i for i, type in types.items() if any(map(self._is_open, type.shape))}
