@@ -391,9 +391,13 @@ def steps():
                 lambda p: lambda x: tx.switch(x.sum().to(tx.int64) % 3, p, [x])
             ),
             inner.map(
-                lambda f: lambda x: tx.while_loop(
-                    lambda y, n: (n < 3) & (y.sum().abs() < 5), lambda y, n: (f(y), n + 1), (x, 0)
-                )[0]
+                lambda f: (
+                    lambda x: tx.while_loop(
+                        lambda y, n: (n < 3) & (y.sum().abs() < 5),
+                        lambda y, n: (f(y), n + 1),
+                        (x, 0),
+                    )[0]
+                )
             ),
             inner.map(lambda f: lambda x: tx.scan(lambda c, r: (f(c) * r.cos(), None), x, x)[0]),
             inner.map(lambda f: lambda x: tx.map(lambda r: f(x * r.cos()).mean(), x)),

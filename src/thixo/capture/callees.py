@@ -1,13 +1,12 @@
 """Calls at run time: users' functions are converted, operators and pure functions are called, all else is refused."""
 
-import dataclasses
 import functools
 import importlib
 import inspect
 import operator
 import os
 import types
-from collections import OrderedDict, defaultdict, deque
+from collections import deque
 from typing import Any
 
 from thixo import _core
@@ -37,8 +36,6 @@ from thixo.dtype import float32
 from thixo.graph.trace import current_trace, make_symbolic
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
-
-_PLAIN_CLASSES = (list, dict, tuple, set, frozenset, deque, OrderedDict, defaultdict)
 
 
 def call(f: Any, *args: Any, **kwargs: Any) -> Any:
@@ -77,7 +74,9 @@ def _called(f: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(f, types.FunctionType):
         return call_function(f, args, kwargs)
     if isinstance(f, type):
-        return _instantiate(f, args, kwargs)
+        from thixo.capture.instances import instantiate
+
+        return instantiate(f, args, kwargs)
     if isinstance(
         f, types.BuiltinFunctionType | types.MethodWrapperType | types.MethodDescriptorType
     ):
@@ -151,10 +150,10 @@ def _call_object(f: Any, args: Any, kwargs: Any) -> Any:
         return call_function(method, (f, *args), kwargs)
     if is_pure(f):
         return plain_call(f, args, kwargs)
-    raise Refused(f"a call of {_name(f)}", "it is not known what it does", _LEAVE_OUT)
+    raise Refused(f"a call of {_name(f)}", "it is not known what it does", LEAVE_OUT)
 
 
-_LEAVE_OUT = "call it outside of what is captured"
+LEAVE_OUT = "call it outside of what is captured"
 
 
 def _call_module(f: Any, args: Any, kwargs: Any) -> Any:
@@ -184,15 +183,16 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
     module = _module_of(f)
     if is_pure(f):
         return plain_call(f, args, kwargs)
-    if module.startswith(("thixo.random", "thixo.threads", "thixo.config", "thixo.determinism")):
-        raise Refused(f"a call of {_name(f)}", "it changes a state of Thixo's", _LEAVE_OUT)
+    refused = _refused_of_own(module, f.__name__)
+    if refused:
+        raise Refused(f"a call of {_name(f)}", refused, LEAVE_OUT)
     if module.startswith(_TRAINING):
         form = importlib.import_module("thixo.optim.captured").form_of(f)
         if form is not None:
             return form(*args, **kwargs)
     if module.startswith("thixo.nn.modules") and f.__name__ in _LISTS and args:
         return read_members(f, args, kwargs)
-    if module.startswith("thixo.") and not module.startswith("thixo.nn.modules"):
+    if module.startswith("thixo.") and not module.startswith(_AS_USERS):
         return plain_call(f, args, kwargs)
     made = convert(f, Hooks(f), APART if current().attempts else PLAIN)
     _note_defaults(f)
@@ -221,6 +221,28 @@ def _is_users(f: types.FunctionType) -> bool:
     return not special and not _module_of(f) and not code.co_flags & inspect.CO_GENERATOR
 
 
+# Functions of Thixo's that change parameters are converted as users' are.
+_AS_USERS = ("thixo.nn.modules", "thixo.nn.utils.convert_parameters")
+_STATES = (
+    "thixo.random",
+    "thixo.threads",
+    "thixo.config",
+    "thixo.determinism",
+    "thixo.printing",
+)
+
+
+def _refused_of_own(module: str, name: str) -> str:
+    """Why a function of Thixo's cannot be part of a graph; empty where it can."""
+    if module.startswith(_STATES) or name in ("set_default_dtype", "set_mode", "register_backend"):
+        return "it changes a state of Thixo's"
+    if module.startswith("thixo.serialization"):
+        return "a graph has no files"
+    if module.startswith("thixo.capture") and name == "explain":
+        return "it captures and runs what it explains"
+    return ""
+
+
 # What changes gradients, parameters and states has a form of its own.
 _TRAINING = ("thixo.optim", "thixo.nn.utils.clip_grad", "thixo.nn.modules.module")
 _PACKAGE = os.path.dirname(_core.__path__[0]) + os.sep
@@ -245,7 +267,7 @@ def read_members(f: Any, args: Any, kwargs: Any) -> Any:
     capture = current()
     path = path_of(capture, owner)
     if path is None or len(args) > 1 or kwargs:
-        raise Refused(f"a call of {_name(f)}", "it is not known whose it lists", _LEAVE_OUT)
+        raise Refused(f"a call of {_name(f)}", "it is not known whose it lists", LEAVE_OUT)
     found = []
     for name, tensor in getattr(owner, _LISTS[f.__name__])():
         place, at = path, owner
@@ -320,7 +342,7 @@ def call_operator(f: Any, args: Any, kwargs: Any) -> Any:
     for a in (*args, *kwargs.values()):
         look(capture, a)
     if kwargs.get("requires_grad"):
-        raise Refused(name, "a graph makes no leaves of a tape", _LEAVE_OUT)
+        raise Refused(name, "a graph makes no leaves of a tape", LEAVE_OUT)
     every = [*args, *kwargs.values(), owner]
     other = next((a for a in every if isinstance(a, _core.Tensor)), None)
     args = [_argument(a, other, name) for a in args]
@@ -377,14 +399,14 @@ def plain_call(f: Any, args: Any, kwargs: Any) -> Any:
     capture = current()
     what = _name(f)
     if not isinstance(f, type) and kwargs.get("requires_grad"):
-        raise Refused(f"a call of {what}", "a graph makes no leaves of a tape", _LEAVE_OUT)
+        raise Refused(f"a call of {what}", "a graph makes no leaves of a tape", LEAVE_OUT)
     for a in (*args, *kwargs.values()):
         look(capture, a)
         capture.advancing(a)
         if not is_pure(f) and path_of(capture, a) is not None and hasattr(a, "__dict__"):
             if not callable(a) or hasattr(a, "forward"):
                 raise Refused(
-                    f"a call of {what}", f"it gets a {type(a).__name__} from outside", _LEAVE_OUT
+                    f"a call of {what}", f"it gets a {type(a).__name__} from outside", LEAVE_OUT
                 )
     if getattr(f, "__module__", None) == "itertools":
         args = [iterate(a) if isinstance(a, _core.Tensor | Items) else a for a in args]
@@ -439,7 +461,7 @@ def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
         return plain_call(f, args, kwargs)
     if isinstance(f, types.MethodDescriptorType) and args:  # list.append(x, 1)
         return call(getattr(args[0], name), *args[1:], **kwargs)
-    raise Refused(f"a call of {_name(f)}", "it is not known what it does", _LEAVE_OUT)
+    raise Refused(f"a call of {_name(f)}", "it is not known what it does", LEAVE_OUT)
 
 
 def _text_method(owner: Any, name: str, args: Any, kwargs: Any) -> Any:
@@ -505,84 +527,6 @@ def _mutate(capture: Capture, f: Any, owner: Any, name: str, args: Any, kwargs: 
         raise Refused(f"set.{name}", "a set of tensors depends on identity", "use a list")
     capture.changing(owner, grows=name in ("append", "extend"))
     return f(*args, **kwargs)
-
-
-# ---- classes
-
-
-def _instantiate(cls: type, args: Any, kwargs: Any) -> Any:
-    capture = current()
-    module = cls.__module__ or ""
-    if issubclass(cls, BaseException):
-        return cls(*args, **kwargs)
-    if cls in _PLAIN_CLASSES or is_pure(cls):
-        return plain_call(cls, args, kwargs)
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return cls(*args, **kwargs)
-    if module.startswith("thixo."):
-        if hasattr(cls, "__enter__") or cls.__name__ in ("finfo", "iinfo"):
-            return cls(*args, **kwargs)
-        raise Refused(
-            f"{cls.__name__}(...)",
-            "it keeps state of its own",
-            "make it outside of what is captured",
-        )
-    if cls.__new__ is not object.__new__ or type(cls) is not type:
-        if issubclass(cls, tuple | str | int | float):
-            raise Refused(
-                f"{cls.__name__}(...)", "its class makes objects in its own way", _LEAVE_OUT
-            )
-        if type(cls).__name__ != "ABCMeta":
-            raise Refused(
-                f"{cls.__name__}(...)", "its class makes objects in its own way", _LEAVE_OUT
-            )
-    made = capture.made(object.__new__(cls))
-    if dataclasses.is_dataclass(cls) and not _written_init(cls):
-        _init_dataclass(cls, made, args, kwargs)
-        return made
-    init = cls.__init__  # type: ignore[misc]
-    if isinstance(init, types.FunctionType):
-        call_function(init, (made, *args), kwargs)
-    elif args or kwargs:
-        cls(*args, **kwargs)  # raises as Python does
-    return made
-
-
-def _written_init(cls: type) -> bool:
-    init = cls.__dict__.get("__init__")
-    return isinstance(init, types.FunctionType) and init.__code__.co_filename != "<string>"
-
-
-def _init_dataclass(cls: type, made: Any, args: Any, kwargs: Any) -> None:
-    """What a generated `__init__` does, with factories and `__post_init__` converted."""
-    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
-    names = [x.name for x in fields if x.init and not x.kw_only]
-    if len(args) > len(names):
-        raise TypeError(
-            f"{cls.__name__}.__init__() takes {len(names) + 1} positional arguments but {len(args) + 1} were given"
-        )
-    given = {**dict(zip(names, args, strict=False)), **kwargs}
-    for x in fields:
-        if x.name in given and x.init:
-            value = given.pop(x.name)
-        elif x.default is not dataclasses.MISSING:
-            value = x.default
-        elif x.default_factory is not dataclasses.MISSING:
-            value = call(x.default_factory)
-        elif x.init:
-            raise TypeError(
-                f"{cls.__name__}.__init__() missing 1 required positional argument: {x.name!r}"
-            )
-        else:
-            continue
-        object.__setattr__(made, x.name, value)
-    if given:
-        raise TypeError(
-            f"{cls.__name__}.__init__() got an unexpected keyword argument {next(iter(given))!r}"
-        )
-    post = getattr(cls, "__post_init__", None)
-    if post is not None:
-        call_function(post, (made,), {})
 
 
 def _name(f: Any) -> str:

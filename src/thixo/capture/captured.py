@@ -9,7 +9,8 @@ captured(args, kwargs)
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from thixo import _core
@@ -192,7 +193,7 @@ def _capture(
     trace.names.update(captured_names(f))
     types = _types(leaves, names, fixed)
     try:
-        with capturing(capture), trace:
+        with capturing(capture), trace, _modes_kept(capture) as stays:
             try:
                 symbolic: dict[int, Any] = {}
                 given = list(leaves)
@@ -210,6 +211,7 @@ def _capture(
                 owner = getattr(f, "__self__", f)
                 capture.sources[id(owner)] = (owner, Path(owner, "self"))
                 result = call_captured(f, *own_args, **own_kwargs)
+                stays()
                 plan = Plan(capture, trace)
                 with refused_at(f):
                     maker = plan.of(result, "return")
@@ -236,6 +238,30 @@ def _capture(
     captured.sizes, captured.names = plan.size_names(), names
     captured.makes_leaves, captured.needs = capture.asked, needs
     return captured
+
+
+@contextmanager
+def _modes_kept(capture: Capture) -> Iterator[Callable[[], None]]:
+    """Switches of the thread are as they were afterwards; what is yielded refuses if they are not by then."""
+    graded, inference, anomaly = modes = _modes()
+
+    def stays() -> None:
+        if _modes() != modes:
+            raise Refused(
+                "a mode of gradients", "it would stay switched after the call, which no graph does",
+                "switch it by a with, or outside of what is captured", capture.switched,
+            )  # fmt: skip
+
+    try:
+        yield stays
+    finally:
+        _core.set_grad_enabled(graded)
+        _core.set_inference_mode(inference)
+        _core.set_anomaly(anomaly)
+
+
+def _modes() -> tuple[bool, bool, bool]:
+    return _core.is_grad_enabled(), _core.is_inference_mode(), _core.is_anomaly()
 
 
 def _refuse_open_guards(graph: Graph) -> None:

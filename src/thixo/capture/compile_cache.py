@@ -25,7 +25,7 @@ from thixo.capture.compile_reasons import why
 from thixo.capture.debug import named
 from thixo.capture.frozen import frozen
 from thixo.capture.open_numbers import OpenNumber, OpenNumbers
-from thixo.capture.refusal import Refused
+from thixo.capture.refusal import Refused, refusal_of_raised
 from thixo.capture.script import kinds_of
 from thixo.dtype import get_default_dtype
 from thixo.errors import user_line
@@ -248,9 +248,9 @@ class Graphs:
             return None
         except Exception as error:
             # It raises, or capture itself is at fault: Python says which.
-            raised = Refused(type(error).__name__, str(error) or "it was raised while capturing")
             if self.options.fullgraph:
                 self.function(*args, **kwargs)  # its own error, which knows the sizes
+            raised = refusal_of_raised(error)
             self._note_break(kind, raised)
             return None
         if entries:

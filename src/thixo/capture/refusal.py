@@ -62,3 +62,12 @@ def refusal_of(error: Exception) -> Refused:
         construct, rest = type(error).__name__, text
     reason, _, remedy = rest.removeprefix("trace: ").partition("; ")
     return Refused(construct, reason, remedy, line)
+
+
+def refusal_of_raised(error: Exception) -> Refused:
+    """An exception that the function raised while it was captured; the data may decide its text."""
+    try:
+        text = str(error)
+    except Refused:
+        text = ""
+    return Refused(type(error).__name__, text or "it was raised while capturing")

@@ -12,7 +12,7 @@ from thixo.capture import captured as capturing
 from thixo.capture.captured import Captured, capture_call
 from thixo.capture.convert import convert_code
 from thixo.capture.debug import Values, looked_into, named, noted_as
-from thixo.capture.refusal import Refused
+from thixo.capture.refusal import Refused, refusal_of_raised
 from thixo.capture.verify import verified
 from thixo.dtype import DType, get_default_dtype
 from thixo.errors import ArgumentError, CaptureError
@@ -121,9 +121,9 @@ class ScriptedFunction:
     def _as_python(self, args: Any, kwargs: Any, raised: Exception) -> Any:
         """The function itself, which raised while it was captured: what it does before that is done."""
         result = self._function(*args, **kwargs)
-        name = type(raised).__name__
+        why = refusal_of_raised(raised)
         warnings.warn(
-            f"script: {self.__name__} ran as Python: while it was captured it raised {name}: {raised}",
+            f"script: {self.__name__} ran as Python: while it was captured it raised {why.construct}: {why.reason}",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -131,7 +131,7 @@ class ScriptedFunction:
 
     def captured(self, *args: Any, **kwargs: Any) -> Captured:
         """The captured form that serves these arguments."""
-        key = (kinds_of(args, kwargs), get_default_dtype())
+        key = (kinds_of(args, kwargs), get_default_dtype(), _core.is_inference_mode())
         known = self._known(key, args, kwargs)
         if known is not None:
             return known

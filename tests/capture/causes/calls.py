@@ -143,3 +143,34 @@ cause(
     """,
     same=False,
 )
+cause(
+    "a mode that stays",
+    """
+    def f(x):
+        tx.set_grad_enabled(True)
+        tx.set_grad_enabled(False)
+        return x * 2
+    """,
+    "script: f cannot be captured: a mode of gradients: it would stay switched after the call, which no graph does; "
+    "switch it by a with, or outside of what is captured (model.py:3)",
+    """
+    def f(x):
+        with tx.set_grad_enabled(False):
+            return x * 2
+    """,
+)
+cause(
+    "a file of tensors",
+    """
+    def f(x):
+        return x + tx.load("weights")
+    """,
+    "script: f cannot be captured: a call of load: a graph has no files; call it outside of what "
+    "is captured (model.py:2)",
+    """
+    weights = tx.save(tx.ones(3), file := io.BytesIO()) or tx.load(io.BytesIO(file.getvalue()))
+
+    def f(x):
+        return x + weights
+    """,
+)
