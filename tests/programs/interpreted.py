@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from unittest import mock
 
 from thixo.capture import recorded
 from thixo.capture.compile_backends import _executor_of
@@ -26,17 +27,17 @@ def _build(graph: Graph) -> Callable[..., Sequence[Any]]:
 _HANDED = _executor_of(_build)
 
 
-def _executor(graph: Graph, run_by: Any, **options: Any) -> Any:
+def _executor(graph: Graph, run_by: Any = None, **options: Any) -> Any:
     return _HANDED(forward_only(graph), **options)
 
 
 @contextlib.contextmanager
 def interpreted() -> Iterator[None]:
     """Graphs that are made within are interpreted, forward and back."""
-    kept = recorded.optimized, recorded.executor, Settings.sights
-    recorded.optimized, recorded.executor = (lambda graph: graph), _executor
-    Settings.sights = 0
-    try:
+    with (
+        mock.patch.object(recorded, "optimized", lambda graph: graph),
+        mock.patch.object(recorded, "executor", _executor),
+        mock.patch.object(recorded, "Sized", _executor),  # also for the sizes that come first
+        mock.patch.object(Settings, "sights", 0),
+    ):
         yield
-    finally:
-        recorded.optimized, recorded.executor, Settings.sights = kept
