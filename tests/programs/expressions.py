@@ -51,7 +51,9 @@ class Expressions:
             (1, lambda: f"tx.{self.one('maximum', 'minimum')}({a}, {b})"),
             (
                 1,
-                lambda: f"{a}.{self.one('detach()', 'to(tx.float32)', 'to(tx.float64)', 'clone()')}",
+                lambda: (
+                    f"{a}.{self.one('detach()', 'to(tx.float32)', 'to(tx.float64)', 'clone()')}"
+                ),
             ),
             (1, lambda: f"tx.tensor({self.number()})"),
             (1, lambda: f"({a} > {b}).to(tx.float64)"),

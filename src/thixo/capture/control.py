@@ -258,8 +258,7 @@ def _different(found: Union, name: str) -> Poison:
 def assign(outer: Trace, tensor: Any, new: Any, sides: Sequence[Left]) -> None:
     """Write what branches or a loop's body wrote; past the tape where they did so under no_grad."""
     made = [(s.frame, s.tensors[id(tensor)][1]) for s in sides if id(tensor) in s.tensors]
-    is_leaf = tensor.requires_grad and tensor.is_leaf  # it can have been written under no_grad only
-    if not is_leaf and not all(new._value in frame._ungraded for frame, new in made):
+    if not all(_is_past_tape(frame, new._value) for frame, new in made):
         outer.aliases.assign(tensor, new)
         return
     outer._ungraded.add(new._value)
@@ -268,6 +267,12 @@ def assign(outer: Trace, tensor: Any, new: Any, sides: Sequence[Left]) -> None:
         outer.aliases.assign(tensor, new)
     finally:
         _core.set_grad_enabled(enabled)
+
+
+def _is_past_tape(frame: Inner, value: Any) -> bool:
+    """Whether a tensor that became this had no write that the tape knows."""
+    known = frame.known_to_the_tape(value)
+    return known in frame._ungraded or (known is not value and known in frame.graph.inputs)
 
 
 def note_copies(

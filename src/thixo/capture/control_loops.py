@@ -358,7 +358,7 @@ class Loop:
                 self.capture.journal.write(cell, value)
         for tensor, value in zip(self.tensors, values[self.count + len(self.cells) :], strict=True):
             frame.value_of(tensor)
-            frame.aliases.assign(tensor, value)
+            frame.aliases.hand(tensor, value)
         kept = [s._value for s in (*slices, *inputs)]
         self.turn(slices)
         for tensor, value in zip((*slices, *inputs), kept, strict=True):

@@ -176,13 +176,56 @@ def capturing(capture: Capture) -> Iterator[None]:
 class CaptureAliases(Aliases):
     """Refuses writes that Python's views would show and copies here would not."""
 
+    def __init__(self, trace: Any) -> None:
+        super().__init__(trace)
+        self.handed: dict[int, Any] = {}  # what a loop carries and has gradients
+
+    def write(self, op: Any, args: Any) -> None:
+        with self._unshared(self._root(args[0])):
+            super().write(op, args)
+
     def assign(self, target: Any, result: Any) -> None:
         root = self._root(target)
         written(current(), root)
-        super().assign(target, result)
-        if root.requires_grad and root.is_leaf:
-            self.trace.renewed[root._value] = root
-            self.trace._ungraded.add(root._value)
+        before = self._with_history(root) if self._is_past_tape(root) else []
+        with self._unshared(root):
+            super().assign(target, result)
+        for tensor, value in before:  # the tape does not know of the write
+            self.trace.renewed[tensor._value] = value
+            self.trace._ungraded.add(tensor._value)
+
+    def _is_past_tape(self, root: Any) -> bool:
+        """Whether a write to a tensor leaves its history as it is: under no_grad, and always for a leaf (by .data)."""
+        is_leaf = root.requires_grad and root.is_leaf
+        return is_leaf or (self._has_history(root) and not _core.is_grad_enabled())
+
+    @contextmanager
+    def _unshared(self, root: Any) -> Iterator[None]:
+        """Values that a write past the tape makes have the tensor's history: nobody else gets them."""
+        kept = self.trace.numbers
+        if self._is_past_tape(root):
+            self.trace.numbers = None
+        try:
+            yield
+        finally:
+            self.trace.numbers = kept
+
+    def _with_history(self, root: Any) -> list[tuple[Any, Any]]:
+        """Those of a tensor and its views that require gradients, and what they denote."""
+        members = [root, *(view.ref() for view in self.families.get(id(root), ()))]
+        living = [t for t in members if t is not None and self._has_history(t)]
+        return [(t, self.trace.value_of(t)) for t in living]
+
+    def _has_history(self, tensor: Any) -> bool:
+        return tensor.requires_grad or id(tensor) in self.handed
+
+    def hand(self, target: Any, value: Any) -> None:
+        """What a tensor is where a turn of a loop begins: nobody wrote it."""
+        root = self._root(target)
+        written(current(), root)
+        if value.requires_grad:
+            self.handed[id(root)] = root
+        super().assign(target, value)
 
     def _put_back(self, view: Any, new: Any) -> Any:
         parent = view.parent
@@ -214,11 +257,24 @@ class InnerAliases(CaptureAliases):
         self.records = dict(living)
         self.families = {k: list(f) for k, f in outer.families.items()}
         self._alive = [r.ref() for r in living.values()]  # an id is not used twice while it is here
+        self._histories: list[tuple[Any, Any]] = []  # tensors from outside, and what they were
 
     def _point(self, tensor: Any, new: Any) -> None:
         if tensor._value is not None and tensor._value not in self.trace._own:
             self.trace.value_of(tensor)  # seen, so that it is taken back
+            self._histories.append((tensor, self._was(tensor)))
         super()._point(tensor, new)
+
+    def _was(self, tensor: Any) -> Any:
+        was = make_symbolic(tensor._value)
+        _core.become(was, tensor)
+        return was
+
+    def take_back(self) -> None:
+        """Tensors from outside get the history that they had."""
+        for tensor, was in reversed(self._histories):
+            _core.become(tensor, was)
+        self._histories = []
 
 
 def node_key(op: Any, args: Any) -> Any:
@@ -245,21 +301,55 @@ def _part(a: Any) -> Any:
     return (type(a), a) if isinstance(a, bool | int | str | type(None)) else (type(a), id(a))
 
 
-class Inner(Body):
+class _Inside(Trace):
+    """What the traces of a captured function, of its branches and of its loops' bodies have in common."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self.numbers = {}
+        self.renewed: dict[Any, Any] = {}  # what tensors became past the tape, and what they were
+        self._passed: dict[Any, Any] = {}
+
+    def key_of(self, op: Any, args: Any) -> Any:
+        return node_key(op, args)
+
+    def way_back(self, name: str) -> Any:
+        return way_back(name, self)
+
+    def value_of(self, tensor: Any) -> Any:
+        need_fresh(current(), tensor)
+        return super().value_of(tensor)
+
+    def known_to_the_tape(self, value: Any) -> Any:
+        """What a tensor was when it was last written with gradients on."""
+        while value in self.renewed:
+            value = self.renewed[value]
+        return value
+
+    def _with_gradient_cut(self, value: Any) -> Any:
+        """A tensor that was written under no_grad keeps the history that it had."""
+        if value not in self.renewed:
+            return super()._with_gradient_cut(value)
+        found = self._passed.get(value)
+        if found is None:
+            source = super()._with_gradient_cut(self.known_to_the_tape(value))
+            found = self._passed[value] = passed_to(self, value, source)
+        return found
+
+    def concretize(self, what: str, text: str) -> None:
+        _refuse_value(what, text)
+
+
+class Inner(_Inside, Body):
     """The trace of a branch or a loop's body. It may be entered several times; writes to tensors are kept."""
+
+    aliases: InnerAliases
 
     def __init__(self, name: str, outer: Trace) -> None:
         super().__init__(name, outer)
         self.aliases = InnerAliases(self, outer.aliases)
         self.cuts = outer.cuts
         self.written: list[tuple[Any, Any]] = []  # tensors from outside, and what they became
-        self.numbers = {}
-        self.renewed: dict[
-            Any, Any
-        ] = {}  # new values of leaves that were written, and these leaves
-
-    def key_of(self, op: Any, args: Any) -> Any:
-        return node_key(op, args)
 
     def __enter__(self) -> "Inner":
         super().__enter__()
@@ -270,32 +360,18 @@ class Inner(Body):
         tracing._active.stack.pop()
         self._guards.__exit__(*error)
 
-    def way_back(self, name: str) -> Any:
-        return way_back(name, self)
-
-    def _with_gradient_cut(self, value: Any) -> Any:
-        if value in self.renewed:
-            current().only_inside = "a parameter is written and used in a branch or a loop"
-        return super()._with_gradient_cut(value)
-
     def end(self) -> None:
         """Take writes to tensors from outside back; keep what they became."""
         for tensor, before in self._seen.values():
             if tensor._value is not before and id(tensor) not in self.aliases.records:
                 self.written.append((tensor, make_symbolic(tensor._value)))
         self.restore()
+        self.aliases.take_back()
 
     def finish_body(self) -> None:
         """Remove what no result needs, and say how large all sizes are."""
         remove_dead(self.graph)
         self.bind_sizes()
-
-    def concretize(self, what: str, text: str) -> None:
-        _refuse_value(what, text)
-
-    def value_of(self, tensor: Any) -> Any:
-        need_fresh(current(), tensor)
-        return super().value_of(tensor)
 
 
 def way_back(name: str, outer: Trace) -> Any:
@@ -316,51 +392,18 @@ def need_fresh(capture: Capture, tensor: Any) -> None:
         )
 
 
-class Outer(Trace):
+class Outer(_Inside):
     """The trace of a captured function."""
 
     is_users = True
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self._passed: dict[Any, Any] = {}
         self.aliases = CaptureAliases(self)
-        self.numbers = {}
-        self.renewed: dict[
-            Any, Any
-        ] = {}  # new values of leaves that were written, and these leaves
-
-    def value_of(self, tensor: Any) -> Any:
-        need_fresh(current(), tensor)
-        return super().value_of(tensor)
-
-    def key_of(self, op: Any, args: Any) -> Any:
-        return node_key(op, args)
-
-    def way_back(self, name: str) -> Any:
-        return way_back(name, self)
-
-    def _with_gradient_cut(self, value: Any) -> Any:
-        leaf = self.renewed.get(value)
-        if leaf is None:
-            return super()._with_gradient_cut(value)
-        found = self._passed.get(value)
-        if found is None:
-            found = self._passed[value] = passed_to(self, value, self._first_value(leaf))
-        return found
-
-    def _first_value(self, leaf: Any) -> Any:
-        known = self.constants.get(id(leaf))
-        if known is not None:
-            return known[1]
-        return next(v for t, v in zip(self.inputs, self._input_values, strict=True) if t is leaf)
 
     def _record_mutations(self) -> None:
         self.renewed = {}  # what is written is marked as all that was made under no_grad
         super()._record_mutations()
-
-    def concretize(self, what: str, text: str) -> None:
-        _refuse_value(what, text)
 
 
 def _refuse_value(what: str, text: str) -> None:

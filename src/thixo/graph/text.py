@@ -228,6 +228,8 @@ _WRITERS: dict[type, Any] = {
     Type: repr,
     type(Ellipsis): lambda a: "...",
     tuple: _tuple,
-    list: lambda a: f"[{', '.join([e.name if e.__class__ is Value else attribute_text(e) for e in a])}]",
+    list: lambda a: (
+        f"[{', '.join([e.name if e.__class__ is Value else attribute_text(e) for e in a])}]"
+    ),
     slice: lambda a: f"slice({', '.join(map(attribute_text, (a.start, a.stop, a.step)))})",
 }

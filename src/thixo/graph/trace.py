@@ -228,6 +228,8 @@ class Trace:
         )
         numbers = self.numbers
         key = None if numbers is None else self.key_of(op, bound)
+        if key is not None:
+            key = (key, graded)  # what no gradients flow through is another value
         node = None if numbers is None else numbers.get(key)
         if node is None:
             types = self._shared(self._with_own_sizes(bound, result_types(op, bound)))

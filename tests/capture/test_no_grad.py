@@ -1,0 +1,144 @@
+"""What is computed and written under no_grad: gradients are those of the tape, in branches and loops too."""
+
+import pytest
+
+import thixo as tx
+
+
+def computed_again(y):
+    with tx.no_grad():
+        first, mean = y[0], y.mean()
+    return y[0] + y.mean() * 2 + first * mean
+
+
+def computed_before(y):
+    mean = y.mean()
+    with tx.no_grad():
+        same = y.mean()
+    return mean * 3 + same
+
+
+def written(y):
+    b = y * 2
+    with tx.no_grad():
+        b *= 0.6
+    return b * b
+
+
+def written_like_another(y):
+    b = y * 2
+    with tx.no_grad():
+        other = b * 0.6
+        b *= 0.6
+    return b + other * 5
+
+
+def views(y):
+    b = y * 2
+    c = b[0]
+    with tx.no_grad():
+        c *= 2
+        d = b[0]
+    return b * 3 + c + d * b[0]
+
+
+def written_in_a_branch(y):
+    b = y * 2
+    if y.sum() > 0:
+        with tx.no_grad():
+            b *= 0.6
+    return b * 3
+
+
+def written_and_used_in_a_branch(y):
+    b = y * 2
+    if y.sum() > 0:
+        with tx.no_grad():
+            b *= 0.6
+        c = b * b
+    else:
+        c = b + 1
+    return c * 3
+
+
+def two_writes_in_branches(y):
+    b = y * 2
+    for i in range(3):
+        if y.sum() > i:
+            b *= 0.5
+            with tx.no_grad():
+                b += 1
+    return b * 3
+
+
+def two_writes_in_a_loop(y):
+    b = y * 2
+    while b.sum() > 1:
+        b *= 0.7
+        with tx.no_grad():
+            b[0] *= 0.5
+            b *= 1.1
+    return b * 3
+
+
+def written_first_in_a_loop(y):
+    b = y * 2
+    while b.sum() > 1:
+        with tx.no_grad():
+            b *= 0.5
+        b += 0.01
+        b *= 0.7
+    return b * 3
+
+
+def loops_inside(y):
+    b = y * 2
+    with tx.no_grad():
+        while b.sum() > 1:
+            b *= 0.7
+        for p in y:
+            b += p
+    return b * 3
+
+
+FUNCTIONS = [
+    computed_again, computed_before, written, written_like_another, views, written_in_a_branch,
+    written_and_used_in_a_branch, two_writes_in_branches, two_writes_in_a_loop, written_first_in_a_loop, loops_inside,
+]  # fmt: skip
+
+
+def called(function, values):
+    y = tx.tensor(values, requires_grad=True)
+    result = function(y)
+    result.sum().backward()
+    return result.tolist(), y.grad.tolist()
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_gradients_are_those_of_the_tape(function, make):
+    captured = make(function)
+    for values in ([1.0, 2.0], [-1.0, -2.0], [3.0, 4.0]):
+        found, expected = called(captured, values), called(function, values)
+        assert found[0] == pytest.approx(expected[0])
+        assert found[1] == pytest.approx(expected[1])
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+def test_a_parameter_that_is_written_and_used_in_a_loop(make):
+    def f(p, x):
+        for row in x:
+            if row > 0:
+                with tx.no_grad():
+                    p *= 0.5
+            x = x + (p + row) * 2
+        return x.sum()
+
+    def gradients(call):
+        p, x = tx.tensor(2.0, requires_grad=True), tx.tensor([1.0, -2.0, 3.0], requires_grad=True)
+        call(p, x).backward()
+        return p.item(), p.grad.item(), x.grad.tolist()
+
+    expected, found = gradients(f), gradients(make(f))
+    assert found[:2] == pytest.approx(expected[:2])
+    assert found[2] == pytest.approx(expected[2])
