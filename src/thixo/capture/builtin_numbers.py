@@ -81,6 +81,8 @@ def abs_(x: Any) -> Any:
         return Mixed(x.kind, tx.abs(x.tensor), x.flag)
     if isinstance(x, Choice):
         return operators.spread(x, abs_)
+    if isinstance(x, Dim):
+        return x if x >= 0 else -x  # a guard, where it may be either
     return abs(x)
 
 

@@ -8,6 +8,7 @@ from thixo import _core
 from thixo.capture import control, operators, partial
 from thixo.capture.frames import current
 from thixo.capture.items import Items, as_items
+from thixo.capture.keys import with_pinned
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Choice, Maybe, Number, Symbolic, is_partial, is_ragged
@@ -133,7 +134,9 @@ def listed(kind: type) -> Any:
                 kind.__name__, "its length is not known here", "use operators of whole tensors"
             )
         made = kind(iterate(x))
-        if kind is set and any(isinstance(e, _core.Tensor) for e in made):
+        if kind in (set, frozenset):
+            made = with_pinned(made)
+        if kind in (set, frozenset) and any(isinstance(e, _core.Tensor) for e in made):
             raise Refused("set", "a set of tensors depends on identity", "use a list")
         return made if kind is tuple else current().made(made)
 
@@ -149,7 +152,7 @@ def dict_(*args: Any, **kwargs: Any) -> Any:
     parts = [a if isinstance(a, dict) else list(iterate(a)) for a in args]
     for a in args:
         look(current(), a)
-    return current().made(dict(*parts, **kwargs))
+    return current().made(with_pinned(dict(*parts, **kwargs)))
 
 
 def reduce(f: Any, items: Any, *start: Any) -> Any:

@@ -17,6 +17,7 @@ from thixo.capture.effects import check
 from thixo.capture.frames import Capture, current
 from thixo.capture.functions import APPLY, apply_captured
 from thixo.capture.journal import CONTAINERS
+from thixo.capture.keys import pinned, with_pinned
 from thixo.capture.numbers import weak
 from thixo.capture.operators import as_plain_tensor, spread
 from thixo.capture.paths import Assumed, Path, look, path_of, read
@@ -439,6 +440,8 @@ def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
     capture = current()
     if isinstance(owner, _core.Tensor):
         return call_operator(f, args, kwargs)
+    if isinstance(owner, dict | set | frozenset):
+        args = tuple(with_pinned(pinned(a)) for a in args)
     if isinstance(owner, list | dict | set | deque):
         for a in (*args, *kwargs.values()):
             look(capture, a)

@@ -155,6 +155,7 @@ def trace_branch(
             frame.restore()
         if put is not None:
             put(start)
+    frame.hand_guards_on()
     left.tensors = {id(t): (t, new) for t, new in frame.written}
     return left
 

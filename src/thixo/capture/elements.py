@@ -10,6 +10,7 @@ from thixo.capture.callees import call, call_function
 from thixo.capture.frames import current
 from thixo.capture.items import row
 from thixo.capture.journal import CONTAINERS
+from thixo.capture.keys import pinned
 from thixo.capture.numbers import as_tensor, weak
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
@@ -44,8 +45,10 @@ def item(x: Any, key: Any) -> Any:
         look(current(), x, ragged=True)
         return _end_of(x if key == 0 else x[::-1])
     if isinstance(x, dict) and is_partial(x) and not isinstance(key, Symbolic | _core.Tensor):
-        return partial.item(x, key)
+        return partial.item(x, pinned(key))
     look(current(), x)
+    if isinstance(x, dict):
+        key = pinned(key)
     if isinstance(key, Number | _core.Tensor) and isinstance(x, list | tuple):
         return _chosen(x, key)
     if isinstance(key, Number | _core.Tensor) and isinstance(x, str) and 0 < len(x) <= 64:
@@ -90,6 +93,8 @@ def set_item(x: Any, key: Any, value: Any) -> None:
         return
     if isinstance(key, Symbolic | _core.Tensor):
         raise Refused("[...] =", "a key is known only when the program runs", "use a tensor")
+    if isinstance(x, dict):
+        key = pinned(key)
     if isinstance(x, dict) and is_partial(x):
         partial.set_item(x, key, value)
         return
@@ -112,6 +117,8 @@ def del_item(x: Any, key: Any) -> None:
     if method is not None:
         call_function(method, (x, key), {})
         return
+    if isinstance(x, dict):
+        key = pinned(key)
     if _is_changeable(x, "del"):
         look(current(), x)
         current().changing(x)

@@ -15,7 +15,9 @@ from thixo.graph import trace as tracing
 from thixo.graph.alias import Aliases
 from thixo.graph.body import Body
 from thixo.graph.own_gradient import passed_to
+from thixo.graph.sizes import symbol_name, symbols_in
 from thixo.graph.trace import Trace, make_symbolic, remove_dead
+from thixo.guards import keep
 from thixo.symbolic import Dim
 
 DEPTH = 60  # branches inside of branches: a recursion that no graph ends
@@ -367,6 +369,26 @@ class Inner(_Inside, Body):
                 self.written.append((tensor, make_symbolic(tensor._value)))
         self.restore()
         self.aliases.take_back()
+
+    def hand_guards_on(self) -> None:
+        """What was assumed of sizes from outside is assumed there: not every body becomes a part of a node."""
+        if not self.graph.guards:
+            return
+        expressions = {symbol_name(own): size for size, own in self._sizes.items()}
+        known: set[str] = set()
+        trace: Any = self
+        while isinstance(trace, Body):
+            trace = trace.outer
+            known.update(
+                n for v in trace.graph.values() for s in v.type.shape for n in symbols_in(s)
+            )
+        for guard in self.graph.guards:
+            left, right = (
+                s.substitute(expressions) if isinstance(s, Dim) else s
+                for s in (guard.left, guard.right)
+            )
+            if {n for s in (left, right) for n in symbols_in(s)} <= known:
+                keep(guard._replace(left=left, right=right))
 
     def finish_body(self) -> None:
         """Remove what no result needs, and say how large all sizes are."""

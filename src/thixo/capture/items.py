@@ -7,8 +7,9 @@ from typing import Any
 from thixo import _core
 from thixo.capture.frames import current
 from thixo.capture.numbers import as_tensor, calculate
+from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic
+from thixo.capture.values import Choice, Maybe, Mixed, Number, Symbolic, is_ragged
 from thixo.dtype import int64
 from thixo.graph.trace import current_trace
 from thixo.ops import public as tx
@@ -118,6 +119,9 @@ def is_open(x: Any) -> bool:
 
 def zip_(*args: Any, strict: bool = False) -> Any:
     """`zip`, where something in it has rows."""
+    for a in args:
+        if is_ragged(a):
+            look(current(), a)  # says why not: where an element stands depends on those before
     if not any(map(is_open, args)):
         return zip(*args, strict=strict)
     parts: list[Any] = [as_items(a) if is_open(a) else list(a) for a in args]
@@ -162,7 +166,10 @@ def _shorter(a: Any, b: Any) -> Any:
 
 
 def enumerate_(x: Any, start: Any = 0) -> Any:
-    """`enumerate`, of something with rows."""
+    """`enumerate`, of something with rows, or of a list with elements that may be missing."""
+    if is_ragged(x):
+        look(current(), x, ragged=True)
+        return _enumerate_ragged(x, start)
     if not is_open(x):
         return enumerate(x, start)
     items = as_items(x)
@@ -177,8 +184,24 @@ def enumerate_(x: Any, start: Any = 0) -> Any:
     return zip_(places, items)
 
 
+def _enumerate_ragged(x: list[Any], start: Any) -> list[Any]:
+    found: list[Any] = []
+    place = start
+    for e in x:
+        if isinstance(e, Maybe):
+            found.append(Maybe((place, e.value), e.flag))
+            place = calculate("add", place, Number("int", tx.to(e.flag.tensor, int64)))
+        else:
+            found.append((place, e))
+            place = place + 1 if isinstance(place, int) else calculate("add", place, 1)
+    return found
+
+
 def reversed_(x: Any) -> Any:
-    """`reversed`, of something with rows."""
+    """`reversed`, of something with rows, or of a list with elements that may be missing."""
+    if is_ragged(x):
+        look(current(), x, ragged=True)
+        return list(reversed(x))
     if not is_open(x):
         return reversed(x)
     items = as_items(x)

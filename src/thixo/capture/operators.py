@@ -10,6 +10,7 @@ from thixo import _core
 from thixo.capture.control import ifexp, or_
 from thixo.capture.effects import Text, check, text
 from thixo.capture.frames import current
+from thixo.capture.keys import pinned
 from thixo.capture.numbers import COMPARISONS, OPERATORS, as_tensor, calculate, negate
 from thixo.capture.paths import look, note_identity, path_of
 from thixo.capture.refusal import Refused
@@ -72,6 +73,9 @@ def as_plain_tensor(x: Mixed, what: str) -> Any:
     return x.tensor
 
 
+_BITS = frozenset(("and_", "or_", "xor", "lshift", "rshift"))
+
+
 def binary(op: str, a: Any, b: Any) -> Any:
     """`a + b` and its like."""
     if isinstance(a, Choice) and isinstance(b, Choice) and a.goes_with(b):
@@ -92,6 +96,8 @@ def binary(op: str, a: Any, b: Any) -> Any:
     found = _by_method(op, a, b)
     if found is not NotImplemented:
         return found
+    if op in _BITS:  # which no open size has
+        a, b = pinned(a), pinned(b)
     _need_known(op, a, b)
     capture = current()
     look(capture, a)
@@ -297,6 +303,8 @@ def contains(group: Any, x: Any) -> Any:
     method = _user_method(group, "__contains__")
     if method is not None:
         return truth(call_function(method, (group, x), {}))
+    if isinstance(group, dict | set | frozenset):
+        x = pinned(x)
     if is_partial(group) and not isinstance(x, Symbolic | _core.Tensor):
         from thixo.capture.partial import flag_of
 

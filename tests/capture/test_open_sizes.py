@@ -1,0 +1,43 @@
+"""Sizes that are open in a graph and plain numbers for Python: as keys, under conditions, as bits."""
+
+import pytest
+
+import thixo as tx
+
+
+def in_containers(v):
+    n = v.shape[0]
+    seen, table = {2, 3}, {3: "three", n: "n"}
+    seen.add(n)
+    seen.discard(n + 1)
+    table[n * 2 - 4] = "other"
+    found = len(seen), sorted(table), table.get(3), n in {3, 5}, n in {4: 1}, len({(n, 1), (3, 1)})
+    return (
+        found,
+        len({q % 2 for q in (n, 1, 2)}),
+        {q: q for q in (n, 3)},
+        len(frozenset([n, 3]) | {4}),
+    )
+
+
+def as_numbers(v):
+    n = v.shape[0]
+    return n & 1, 1 << n, abs(n - 4), n ^ 3
+
+
+def behind_a_tensors_condition(v):
+    n = 3 - v.shape[0]
+    turn = 0
+    while v.sum() < 100 and turn < n % 5:
+        turn += 1
+        n = 4
+    return n, (v.sum() if v.sum() < 100 and n > 0 else v.sum() * 2)
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+@pytest.mark.parametrize("function", [in_containers, as_numbers, behind_a_tensors_condition])
+def test_every_size_gives_what_python_gives(function, make):
+    captured = make(function)
+    for size in (3, 4, 2, 5, 3, 1, 6, 7):
+        v = tx.ones(size)
+        assert str(captured(v)) == str(function(v))
