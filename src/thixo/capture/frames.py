@@ -15,7 +15,7 @@ from thixo.graph import trace as tracing
 from thixo.graph.alias import Aliases
 from thixo.graph.body import Body
 from thixo.graph.own_gradient import passed_to
-from thixo.graph.sizes import symbol_name, symbols_in
+from thixo.graph.sizes import symbols_in
 from thixo.graph.trace import Trace, make_symbolic, remove_dead
 from thixo.guards import keep
 from thixo.symbolic import Dim
@@ -374,7 +374,7 @@ class Inner(_Inside, Body):
         """What was assumed of sizes from outside is assumed there: not every body becomes a part of a node."""
         if not self.graph.guards:
             return
-        expressions = {symbol_name(own): size for size, own in self._sizes.items()}
+        expressions = {str(own): size for size, own in self._sizes.items()}
         known: set[str] = set()
         trace: Any = self
         while isinstance(trace, Body):
