@@ -210,7 +210,8 @@ int64_t bytes_of(const Nest& nest, int k) {
 }
 
 // Whether the results are in no cache when they are read: there are many of them, or the call itself touches more of a cache
-// than others leave to it.
+// than others leave to it. AMD's cores that share a cache also share one way from it to memory, and one core fills that: several
+// write into the cache faster for as long as it holds most of what they touch.
 bool outgrows_cache(const Nest& nest, int64_t grain) {
   const int64_t factor = grain < kLightGrain ? kHeavy : 1, cache = cpu_features().last_cache * factor;
   int64_t touched = 0, written = 0;
@@ -219,6 +220,8 @@ bool outgrows_cache(const Nest& nest, int64_t grain) {
     touched += bytes;
     if (k >= nest.count - nest.results) written += bytes;
   }
+  const bool one_way = cache > 0 && cpu_features().amd && get_num_threads() > 1;
+  if (one_way) return touched >= cache / 8 * 9 && written >= cache / 8;
   return written >= factor * kStreamedBytes || (cache > 0 && touched >= cache / 8 * 5 && written >= cache / 8);
 }
 
