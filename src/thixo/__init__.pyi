@@ -490,9 +490,9 @@ def cumprod(input: Tensor, dim: _int, *, dtype: DType | None = None, out: Tensor
     """The product of the elements up to each, along an axis; integers and bool multiply in int64."""
 def cumprod_(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
     """The product of the elements up to each, along an axis; integers and bool multiply in int64."""
-def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None, out: Tensor | None = None) -> Tensor:
+def cumsum(input: Tensor, dim: _int, *, dtype: DType | None = None, reverse: _bool = False, out: Tensor | None = None) -> Tensor:
     """The sum of the elements up to each, along an axis; integers and bool add up in int64."""
-def cumsum_(input: Tensor, dim: _int, *, dtype: DType | None = None) -> Tensor:
+def cumsum_(input: Tensor, dim: _int, *, dtype: DType | None = None, reverse: _bool = False) -> Tensor:
     """The sum of the elements up to each, along an axis; integers and bool add up in int64."""
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _Number = 1, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """The area under a polygon up to each of its points but the first."""

@@ -233,6 +233,8 @@ def test_writes_by_index(rng, shape, dtype):
             places[d] = along
             add.at(expected, tuple(places), x)
             same(tx.scatter_add(t, d, tx.from_numpy(along), t), expected.astype(dtype))
+            by_sum = tx.scatter_sum(t, d, tx.from_numpy(along), shape)
+            same(by_sum, tx.scatter_add(zeros, d, tx.from_numpy(along), t).numpy())
             unique = np.argsort(rng.random(shape), d)
             expected = x.copy()
             np.put_along_axis(expected, unique, x, d)
@@ -252,6 +254,8 @@ def test_scans(rng, shape, dtype):
             wide = np.int64 if "int" in dtype else x.dtype
             expected = np.add.accumulate(x, d, dtype=wide)
             same(tx.cumsum(t, d), expected)
+            backwards = np.add.accumulate(np.flip(x, d), d, dtype=wide)
+            same(tx.cumsum(t, d, reverse=True), np.flip(backwards, d))
             if dtype == "complex64":
                 continue
             if "int" in dtype:
@@ -271,12 +275,33 @@ def test_long_sums_are_accurate(rng):
     assert np.signbit(tx.cumsum(zeros.reshape(100, 50).t(), 1).numpy()).all()
 
 
+@pytest.mark.parametrize("n", [1041, 5000, 100_003])
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int16", "int32", "int64"])
+def test_long_sums_of_whole_numbers_are_exact(rng, n, dtype):
+    x = rng.integers(0, 2 if dtype == "bool" else 100, n).astype(dtype)
+    for row in (x, x[: n - n % 3].reshape(3, -1)):
+        t = tx.from_numpy(row)
+        same(tx.cumsum(t, -1), np.cumsum(row, -1, dtype=np.int64))
+        backwards = np.cumsum(np.flip(row, -1), -1, dtype=np.int64)
+        same(tx.cumsum(t, -1, reverse=True), np.flip(backwards, -1))
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 63, 5000, 100_003])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64"])
+def test_sums_from_the_end_are_those_of_flipped_rows(rng, n, dtype):
+    for shape in ((n,), (2, n), (11, n), (n, 5)):
+        t, d = tx.from_numpy(draw(rng, shape, dtype)), shape.index(n)
+        expected = tx.flip(tx.cumsum(tx.flip(t, (d,)), d), (d,))
+        same(tx.cumsum(t, d, reverse=True), expected.numpy())
+
+
 @pytest.mark.parametrize("shape", [(33, 50), (3, 19, 40), (2, 3, 16, 64), (8, 1), (0, 9), (9, 0)])
-def test_scans_of_rows_that_lie_side_by_side(rng, shape):
+def test_scans_of_rows_that_lie_otherwise(rng, shape):
     x = rng.standard_normal(shape, dtype=np.float32)
-    same(tx.cumsum(turned(x), -1), np.cumsum(x.astype(np.float64), -1).astype(np.float32))
-    same(tx.cumprod(turned(x), -1), np.cumprod(x.astype(np.float64), -1).astype(np.float32))
-    same(tx.cumsum(turned(x), -1, dtype=tx.float64), np.cumsum(x.astype(np.float64), -1))
+    for d in range(x.ndim):
+        same(tx.cumsum(turned(x), d), np.cumsum(x.astype(np.float64), d).astype(np.float32))
+        same(tx.cumprod(turned(x), d), np.cumprod(x.astype(np.float64), d).astype(np.float32))
+        same(tx.cumsum(turned(x), d, dtype=tx.float64), np.cumsum(x.astype(np.float64), d))
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, "complex128"])
@@ -394,6 +419,7 @@ def results(rng):
     yield tx.index_put(tx.zeros(700), (buckets,), line)
     yield from (tx.cumsum(line, 0), tx.cumsum(x, 0), tx.cumsum(x, 1), tx.cumprod(x, 0))
     yield from (tx.cumsum(x.t(), 1), tx.cumsum(x.t(), 0), tx.cumsum(line.double(), 0))
+    yield from (tx.cumsum(line, 0, reverse=True), tx.cumsum(x, 0, reverse=True))
     yield from tx.sort(line)
     yield from tx.sort(x, 0)
     yield from tx.topk(x, 20)

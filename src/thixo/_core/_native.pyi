@@ -596,9 +596,9 @@ class Tensor:
         """The product of the elements up to each, along an axis; integers and bool multiply in int64."""
     def cumprod_(self, dim: _int, *, dtype: DType | None = None) -> Self:
         """The product of the elements up to each, along an axis; integers and bool multiply in int64."""
-    def cumsum(self, dim: _int, *, dtype: DType | None = None) -> Tensor:
+    def cumsum(self, dim: _int, *, dtype: DType | None = None, reverse: _bool = False) -> Tensor:
         """The sum of the elements up to each, along an axis; integers and bool add up in int64."""
-    def cumsum_(self, dim: _int, *, dtype: DType | None = None) -> Self:
+    def cumsum_(self, dim: _int, *, dtype: DType | None = None, reverse: _bool = False) -> Self:
         """The sum of the elements up to each, along an axis; integers and bool add up in int64."""
     def deg2rad(self) -> Tensor:
         """Degrees to radians."""

@@ -47,34 +47,41 @@ def _accumulated(input, dim, step):
 class Cumsum(Op):
     """The sum of the elements up to each, along an axis; integers and bool add up in int64.
 
+    With `reverse`, the sum of each element and of those after it.
+
     >>> tx.cumsum(tx.tensor([1.0, 2.0, 3.0]), 0)
     tensor([1., 3., 6.])
+    >>> tx.cumsum(tx.tensor([1.0, 2.0, 3.0]), 0, reverse=True)
+    tensor([6., 5., 3.])
     """
 
     total = True
-    signature = "cumsum(input, dim: int, *, dtype: dtype? = None) -> y"
+    signature = "cumsum(input, dim: int, *, dtype: dtype? = None, reverse: bool = False) -> y"
     inplace = True
 
-    def infer(input, dim, dtype):
+    def infer(input, dim, dtype, reverse):
         normalize_dim(dim, input.ndim, "cumsum")
         return Spec(input.shape, sum_type(input.dtype, dtype))
 
-    def kernel(input, dim, dtype):
+    def kernel(input, dim, dtype, reverse):
         array = as_type(input, dtype)
         if array.ndim == 0:
             return array.copy()
         wrapping = np.int64 if dtype is None and array.dtype.kind in "biu" else array.dtype
+        if reverse:
+            return np.flip(np.add.accumulate(np.flip(array, dim), axis=dim, dtype=wrapping), dim)
         return np.add.accumulate(array, axis=dim, dtype=wrapping)
 
-    def vjp(g, dim):
-        if g.ndim == 0:
-            return g
-        return tx.flip(tx.cumsum(tx.flip(g, (dim,)), dim), (dim,))
+    def vjp(g, dim, reverse):
+        return g if g.ndim == 0 else tx.cumsum(g, dim, reverse=not reverse)
 
-    def reference(input, dim, dtype):
-        return _accumulated(converted(input, dtype), dim, operator.add)
+    def reference(input, dim, dtype, reverse):
+        array = converted(input, dtype)
+        if not reverse or not array.ndim:
+            return _accumulated(array, dim, operator.add)
+        return np.flip(_accumulated(np.flip(array, dim), dim, operator.add), dim)
 
-    samples = _scan_samples(lambda s: s.real, ({}, {"dtype": float64}))
+    samples = _scan_samples(lambda s: s.real, ({}, {"dtype": float64}, {"reverse": True}))
     bad = _scan_bad
 
 

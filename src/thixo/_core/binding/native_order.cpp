@@ -20,43 +20,56 @@ ScanShape scan_shape(const Tensor& t, int axis) {
 
 // ---- scans
 
+constexpr int64_t kFewest = 8;  // rows side by side, or turned to columns; fewer are better copied
+
 // Whether rows lie side by side: neighbours on the last of the axes before the scanned one, which is the last.
 bool rows_side_by_side(const Tensor& t, int axis, Axes& outer) {
-  constexpr int64_t kFewest = 8;  // rows; fewer are better copied
   if (axis != t.ndim() - 1 || t.sizes[axis] < 2 || t.is_contiguous()) return false;
   const int64_t item = item_size(t.dtype);
   for (int d = 0; d < axis; ++d) outer.add(t.sizes[d], t.strides[d] * item);
   return outer.count && outer.strides[outer.count - 1] == item && outer.sizes[outer.count - 1] >= kFewest;
 }
 
-bool fold(PyObject* const* slots, Results& out, Scan kind) {
+// Whether the elements of rows are neighbours in memory, and the axes after the scanned one are one in memory.
+bool columns_turned(const Tensor& t, int axis, Axes& outer, Axes& inner) {
+  if (axis == t.ndim() - 1 || t.sizes[axis] < 2 || t.strides[axis] != 1) return false;
+  const int64_t item = item_size(t.dtype);
+  for (int d = 0; d < t.ndim(); ++d)
+    if (d != axis) (d < axis ? outer : inner).add(t.sizes[d], t.strides[d] * item);
+  return inner.count == 1 && inner.total >= kFewest;
+}
+
+bool fold(PyObject* const* slots, Results& out, Scan kind, bool from_the_end) {
   Ref<Tensor> x = ref_of(slots[0]);
   int axis;
   if (!find_axis(slots[1], x->ndim(), axis)) return false;
   const bool widen = slots[2] == Py_None;
   const DType wanted = widen ? x->dtype : dtype_from(slots[2], "cumsum");
   if (!widen && is_bool(wanted)) return false;
-  Axes outer;
-  const bool across = wanted == x->dtype && rows_side_by_side(*x, axis, outer);
-  if (across) x = pinned(x);
+  Axes before, outer, inner;
+  const bool as_it_lies = wanted == x->dtype && x->ndim() && !from_the_end;
+  const bool across = as_it_lies && rows_side_by_side(*x, axis, before);
+  const bool turned = as_it_lies && !across && columns_turned(*x, axis, outer, inner);
+  if (across || turned) x = pinned(x);
   else x = wanted == x->dtype ? contiguous(x) : contiguous_copy(*x, wanted);
   const bool whole = is_integer(x->dtype) || is_bool(x->dtype);
   Ref<Tensor> y = empty(x->sizes, widen && whole ? DType::I64 : x->dtype);
-  if (across) {
-    WithoutGil free(is_long(x->numel));
-    scan_across(kind, y->data(), x->data(), x->dtype, widen, outer, x->sizes[axis], x->strides[axis] * item_size(x->dtype));
-    out.push_back(y);
-    return true;
-  }
   {
     WithoutGil free(is_long(x->numel));
-    scan(kind, y->data(), x->data(), x->dtype, widen, scan_shape(*x, axis));
+    const int64_t n = x->ndim() ? x->sizes[axis] : 1;
+    if (across)
+      scan_across(kind, y->data(), x->data(), x->dtype, widen, before, n, x->strides[axis] * item_size(x->dtype));
+    else if (turned)
+      scan_turned(kind, y->data(), x->data(), x->dtype, widen, outer, n, inner.total, inner.strides[0]);
+    else
+      scan(kind, y->data(), x->data(), x->dtype, widen, scan_shape(*x, axis), from_the_end);
   }
   out.push_back(y);
   return true;
 }
-bool cumsum(const Operator&, PyObject* const* slots, Results& out) { return fold(slots, out, Scan::Sum); }
-bool cumprod(const Operator&, PyObject* const* slots, Results& out) { return fold(slots, out, Scan::Product); }
+// cumsum(input, dim, *, dtype, reverse)
+bool cumsum(const Operator&, PyObject* const* slots, Results& out) { return fold(slots, out, Scan::Sum, slots[3] == Py_True); }
+bool cumprod(const Operator&, PyObject* const* slots, Results& out) { return fold(slots, out, Scan::Product, false); }
 
 bool extremes(PyObject* const* slots, Results& out, bool greatest) {
   Ref<Tensor> x = ref_of(slots[0]);

@@ -325,7 +325,8 @@ bool fits_inside(const Tensor& inner, const Dims& outer, int except) {
   return true;
 }
 
-bool write_along(const Ref<Tensor>& y, int axis, const Ref<Tensor>& given, PyObject* src, Write write, bool in_place) {
+bool write_along(const Ref<Tensor>& y, int axis, const Ref<Tensor>& given, PyObject* src, Write write, bool in_place,
+                 bool fresh = false) {
   Ref<Tensor> index = index_array(given);
   Shaped to(*y), picks(*index);
   alignas(16) char element[16] = {};
@@ -334,7 +335,7 @@ bool write_along(const Ref<Tensor>& y, int axis, const Ref<Tensor>& given, PyObj
     Ref<Tensor> from = pinned(ref_of(src));
     Shaped values(*from);
     WithoutGil free(is_long(index->numel));
-    good = scatter_along(to.array, values.array, picks.array, axis, write, in_place);
+    good = scatter_along(to.array, values.array, picks.array, axis, write, in_place, fresh);
   } else {
     if (!plain_element(src, y->dtype, element)) return false;
     const Dims still(index->ndim());
@@ -376,8 +377,12 @@ bool scatter_sum(const Operator&, PyObject* const* slots, Results& out) {
   if (sizes.empty() || !find_axis(slots[1], sizes.size(), axis)) return false;
   if (!fits_inside(*index, sizes, axis) || !fits_inside(*index, src->sizes, -1)) return false;
   checked_numel(sizes, src->dtype, "scatter_sum");
-  Ref<Tensor> y = zeros_of(sizes, sum_dtype(src->dtype, Write::Add));
-  return write_along(y, axis, index, slots[0], Write::Add, false) && finish(y, src->dtype, out);
+  constexpr int64_t kParts = 16;  // enough for all threads to make their zeros themselves
+  bool whole = index->numel >= kParts * index->sizes[axis];  // each part of the result gets something
+  for (int d = 0; d < sizes.size(); ++d) whole = whole && (d == axis || sizes[d] == index->sizes[d]);
+  const DType kept = sum_dtype(src->dtype, Write::Add);
+  Ref<Tensor> y = whole ? empty(sizes, kept) : zeros_of(sizes, kept);
+  return write_along(y, axis, index, slots[0], Write::Add, false, whole) && finish(y, src->dtype, out);
 }
 
 }  // namespace

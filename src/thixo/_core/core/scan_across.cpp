@@ -1,9 +1,10 @@
-// Running sums and products of rows that lie side by side: a vector carries neighbouring rows, and results are turned
-// on their way out. A copy in the result's order would be read and written once more.
+// Running sums and products of arrays that lie otherwise than their results: a vector carries neighbouring rows, and
+// elements are turned on their way in or out. A copy in the result's order would be read and written once more, and by
+// other threads than those that carry its columns.
 #include <algorithm>
 
-#include "scan_columns.h"
-#include "scan_fold.h"
+#include "kernels/turn.h"
+#include "scan_carry.h"
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -90,6 +91,41 @@ void scan_rows(typename F::Result* to, const char* from, int64_t step, int64_t r
   }
 }
 
+// ---- the other way: rows that follow the scanned axis become columns
+
+constexpr int64_t kLanes = 32;  // columns carried at once, each a line of the cache as far away as a row is long
+
+// Steps [0, n) of `lanes` rows `stride` bytes apart, as n rows of kLanes elements.
+template <class T>
+void turn_tile(T* to, const char* from, int64_t stride, int64_t lanes, int64_t n) {
+  int64_t r = 0;
+  if constexpr (sizeof(T) == 4) {
+    for (; r + 4 <= lanes; r += 4) {
+      int64_t i = 0;
+      for (; i + 4 <= n; i += 4)
+        turn_four(reinterpret_cast<char*>(to + i * kLanes + r), kLanes * 4, from + r * stride + i * 4, stride);
+      for (; i < n; ++i)
+        for (int64_t k = r; k < r + 4; ++k) to[i * kLanes + k] = reinterpret_cast<const T*>(from + k * stride)[i];
+    }
+  }
+  for (; r < lanes; ++r) {
+    const auto* x = reinterpret_cast<const T*>(from + r * stride);
+    for (int64_t i = 0; i < n; ++i) to[i * kLanes + r] = x[i];
+  }
+}
+
+template <class F>
+void scan_lanes(typename F::Result* to, int64_t to_step, const char* from, int64_t stride, int64_t lanes, int64_t n) {
+  const auto carry = row_carrier<F>();
+  Acc<F> carried[kLanes];
+  typename F::In tile[kSteps * kLanes];
+  for (int64_t i = 0; i < n; i += kSteps) {
+    const int64_t steps = std::min(kSteps, n - i);
+    turn_tile(tile, from + i * int64_t(sizeof(typename F::In)), stride, lanes, steps);
+    carry(to + i * to_step, to_step, tile, kLanes, steps, lanes, carried, i == 0);
+  }
+}
+
 }  // namespace
 
 void scan_across(Scan kind, char* to, const char* from, DType in, bool widen, const Axes& outer, int64_t n, int64_t step) {
@@ -104,6 +140,18 @@ void scan_across(Scan kind, char* to, const char* from, DType in, bool widen, co
         const int64_t plane = g / groups, first = g % groups * kRows, row = plane * rows + first;
         scan_rows<F>(y + row * n, from + outer.offset(row), step, std::min(kRows, rows - first), n);
       }
+    });
+  });
+}
+
+void scan_turned(Scan kind, char* to, const char* from, DType in, bool widen, const Axes& outer, int64_t n, int64_t inner,
+                 int64_t stride) {
+  if (outer.total == 0 || n == 0 || inner == 0) return;
+  visit_fold(kind, in, widen, [&](auto fold) {
+    using F = decltype(fold);
+    auto* y = reinterpret_cast<typename F::Result*>(to);
+    for_columns({outer.total, n, inner}, kLanes, 0, [&](int64_t plane, int64_t first, int64_t lanes) {
+      scan_lanes<F>(y + plane * n * inner + first, inner, from + outer.offset(plane) + first * stride, stride, lanes, n);
     });
   });
 }

@@ -20,7 +20,7 @@ auto comparable(T x) {
 
 template <class T, bool greatest>
 void extreme(T* values, int64_t* places, const T* from, ScanShape s) {
-  for_columns(s, kScanColumns, [&](int64_t o, int64_t first, int64_t columns) {
+  for_columns(s, kScanColumns, kScanShared, [&](int64_t o, int64_t first, int64_t columns) {
     const int64_t start = o * s.n * s.inner + first;
     if (s.inner == 1) {
       const T* x = from + start;
@@ -111,7 +111,7 @@ void scan_logsumexp(char* to, const char* from, DType dtype, ScanShape s) {
     if constexpr (kIsHalf<T> || std::is_floating_point_v<T>) {
       auto* y = reinterpret_cast<T*>(to);
       auto* x = reinterpret_cast<const T*>(from);
-      for_columns(s, 16, [&](int64_t o, int64_t first, int64_t columns) {
+      for_columns(s, 16, 0, [&](int64_t o, int64_t first, int64_t columns) {
         if constexpr (sizeof(T) < 8) return log_columns(y, x, o * s.n * s.inner + first, s.n, s.inner, columns);
         double carried[16];
         for (int64_t i = 0; i < s.n; ++i) {
@@ -137,7 +137,7 @@ void scan_recurrence(char* to, const char* from, const char* decay, DType dtype,
       auto* y = reinterpret_cast<T*>(to);
       auto* x = reinterpret_cast<const T*>(from);
       auto* d = reinterpret_cast<const T*>(decay);
-      for_columns(s, kScanColumns, [&](int64_t o, int64_t first, int64_t columns) {
+      for_columns(s, kScanColumns, kScanShared, [&](int64_t o, int64_t first, int64_t columns) {
         Acc carried[kScanColumns];
         for (int64_t i = 0; i < s.n; ++i) {
           const int64_t at = (o * s.n + i) * s.inner + first;

@@ -51,11 +51,11 @@ void for_kind(Write write, DType dtype, Body&& body) {
 
 int64_t flat_offset(const int64_t* sizes, const int64_t* strides, int count, int64_t flat) {
   int64_t at = 0;
-  for (int d = count - 1; d >= 0; --d) {
+  for (int d = count - 1; d > 0; --d) {  // a division takes as long as ten elements of a short row
     at += flat % sizes[d] * strides[d];
     flat /= sizes[d];
   }
-  return at;
+  return count ? at + flat * strides[0] : at;
 }
 
 // The columns [begin, end) of the blocks, which are rows of `inner` elements.
@@ -270,7 +270,7 @@ bool all_inside(const Array& index, int64_t size, int64_t rows, int64_t inner) {
 }
 
 template <class Kind>
-bool run_along(const Array& to, const Array& from, const Array& index, int axis, int64_t rows, int64_t inner) {
+bool run_along(const Array& to, const Array& from, const Array& index, int axis, int64_t rows, int64_t inner, bool fresh) {
   const int last = index.ndim - 1;
   const int64_t size = to.sizes[axis], along = to.strides[axis];
   const int64_t column_bytes = size * int64_t(sizeof(typename Kind::To));
@@ -281,11 +281,13 @@ bool run_along(const Array& to, const Array& from, const Array& index, int axis,
   };
   if (axis == last) {  // rows are apart from each other
     parallel_for(rows, std::max<int64_t>(1, 16384 / inner), [&](int64_t begin, int64_t end) {
-      for (int64_t row = begin; row < end; ++row)
-        note(scatter_row<Kind>(to.data + flat_offset(index.sizes, to.strides, last, row),
-                               from.data + flat_offset(index.sizes, from.strides, last, row), from.strides[last],
+      for (int64_t row = begin; row < end; ++row) {
+        char* target = to.data + flat_offset(index.sizes, to.strides, last, row);
+        if (fresh) std::memset(target, 0, size_t(column_bytes));
+        note(scatter_row<Kind>(target, from.data + flat_offset(index.sizes, from.strides, last, row), from.strides[last],
                                index.data + flat_offset(index.sizes, index.strides, last, row), index.strides[last],
                                along, 0, inner, size, far));
+      }
     });
     return good;
   }
@@ -315,7 +317,9 @@ bool run_along(const Array& to, const Array& from, const Array& index, int axis,
         picks += at * index.strides[d];
       }
       const int64_t bytes = n * item;
-      for (int64_t i = 0; copied && i < size; ++i) std::memcpy(copy + i * bytes, target + i * along, size_t(bytes));
+      if (fresh && copied) std::memset(copy, 0, size_t(size * bytes));
+      for (int64_t i = 0; fresh && !copied && i < size; ++i) std::memset(target + i * along, 0, size_t(bytes));
+      for (int64_t i = 0; !fresh && copied && i < size; ++i) std::memcpy(copy + i * bytes, target + i * along, size_t(bytes));
       for (int64_t i = 0; i < length; ++i)
         note(scatter_row<Kind>(copied ? copy : target, source + i * from.strides[axis], from.strides[last],
                                picks + i * index.strides[axis], index.strides[last], copied ? bytes : along, beside, n,
@@ -328,7 +332,8 @@ bool run_along(const Array& to, const Array& from, const Array& index, int axis,
 
 }  // namespace
 
-bool scatter_along(const Array& to, const Array& from, const Array& index, int axis, Write write, bool check_first) {
+bool scatter_along(const Array& to, const Array& from, const Array& index, int axis, Write write, bool check_first,
+                   bool fresh) {
   const int last = index.ndim - 1;
   const int64_t inner = index.sizes[last];
   int64_t rows = 1;
@@ -337,7 +342,7 @@ bool scatter_along(const Array& to, const Array& from, const Array& index, int a
   if (check_first && !all_inside(index, to.sizes[axis], rows, inner)) return false;
   bool good = true;
   for_kind(write, from.dtype,
-           [&](auto kind) { good = run_along<decltype(kind)>(to, from, index, axis, rows, inner); });
+           [&](auto kind) { good = run_along<decltype(kind)>(to, from, index, axis, rows, inner, fresh); });
   return good;
 }
 

@@ -40,7 +40,9 @@ constexpr int64_t kSummedRow = 64;  // bytes of a row from which this pays
 
 // to[..., index[..., j, ...], ...] = (or +=) from[..., j, ...] along one axis. index's shape is walked; the axes of
 // from are at least as long, those of `to` too but for `axis`. An `Add` into halves wants `to` in F32. With `check_first`
-// nothing is written if an index is out of range; without, those in range may be.
-bool scatter_along(const Array& to, const Array& from, const Array& index, int axis, Write write, bool check_first);
+// nothing is written if an index is out of range; without, those in range may be. A `fresh` `to` is contiguous, holds
+// nothing yet, and is as long as `index` but for `axis`: each thread makes zeros of its part while that is in its cache.
+bool scatter_along(const Array& to, const Array& from, const Array& index, int axis, Write write, bool check_first,
+                   bool fresh = false);
 
 }  // namespace thixo
