@@ -63,12 +63,10 @@ class Hooks:
     shown = staticmethod(effects.shown)
     iterate = staticmethod(iterate)
     attr = staticmethod(attributes.attr)
-    set_attr = staticmethod(attributes.set_attr)
     change_attr = staticmethod(attributes.change_attr)
     del_attr = staticmethod(attributes.del_attr)
     slice_ = staticmethod(elements.slice_)
     item = staticmethod(elements.item)
-    set_item = staticmethod(elements.set_item)
     change_item = staticmethod(elements.change_item)
     del_item = staticmethod(elements.del_item)
     unpack = staticmethod(elements.unpack)
@@ -151,6 +149,14 @@ class Hooks:
         if named:
             f.__kwdefaults__ = dict(named)
         return f
+
+    @staticmethod
+    def put_attr(value: Any, x: Any, name: Any) -> None:
+        attributes.set_attr(x, name, value)
+
+    @staticmethod
+    def put_item(value: Any, x: Any, key: Any) -> None:
+        elements.set_item(x, key, value)
 
     @staticmethod
     def made(x: Any) -> Any:

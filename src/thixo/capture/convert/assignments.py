@@ -22,10 +22,10 @@ class Assignments(InnerFunctions):
             return [ast.Expr(hook(text, constant(target.id), value))]
         if isinstance(target, ast.Attribute):
             place = [self.visit(target.value), constant(self.mangled(target.attr))]
-            return [ast.Expr(hook("set_attr", *place, value))]
+            return [ast.Expr(hook("put_attr", value, *place))]  # the value first, as Python
         if isinstance(target, ast.Subscript):
             place = [self.visit(target.value), self.visit(target.slice)]
-            return [ast.Expr(hook("set_item", *place, value))]
+            return [ast.Expr(hook("put_item", value, *place))]
         assert isinstance(target, ast.Tuple | ast.List)
         return self._unpack(target.elts, value)
 
@@ -37,7 +37,8 @@ class Assignments(InnerFunctions):
         later: list[tuple[ast.expr, str]] = []
         for one in targets:
             inner = one.value if isinstance(one, ast.Starred) else one
-            if isinstance(inner, ast.Name) and isinstance(self.scopes.owner(inner.id), Scope):
+            own = isinstance(inner, ast.Name) and isinstance(self.scopes.owner(inner.id), Scope)
+            if isinstance(inner, ast.Name) and own and not later:  # places may depend on names
                 parts.append(store(inner.id))
             else:
                 parts.append(store(self.fresh("part")))
