@@ -54,3 +54,44 @@ def test_a_list_beside_one_whose_length_the_data_decide_is_refused():
 
     with pytest.raises(tx.errors.CaptureError, match="the data decide how long it is"):
         tx.jit.script(f)(tx.tensor([1.0, 1.7, 1.0]))
+
+
+def cut_and_changed(v):
+    found = [p for p in v if p > 1]
+    parts = found[:1], found[1:], found[-1:], found[:-1], found[-2:2]
+    if found:
+        found[0] = v.sum()
+        found[-1] = found[-1] * 0.5
+    if len(found) > 1:
+        found.pop()
+    found.insert(0, v[0])
+    found.reverse()
+    return parts, found, [p * i for i, p in enumerate(found[:2], 1)]
+
+
+def shortened(v):
+    found = [p for p in v if p > 1]
+    del found[1:]
+    return found, len(found)
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+@pytest.mark.parametrize("function", [cut_and_changed, shortened])
+@pytest.mark.filterwarnings("error")
+def test_cut_and_changed(function, make):
+    captured = make(function)
+    for values in ([1.0, 1.5, 0.5], [1.7, 1.0, 2.0], [1.2, 1.7, 1.1], [0.5, 0.5, 0.5]):
+        v = tx.tensor(values)
+        assert str(captured(v)) == str(function(v))
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+def test_nothing_to_take_is_an_error(make):
+    def f(v):
+        found = [p for p in v if p > 1]
+        return found.pop(), found
+
+    captured = make(f)
+    assert str(captured(tx.tensor([1.0, 1.5]))) == str(f(tx.tensor([1.0, 1.5])))
+    with pytest.raises(IndexError):
+        captured(tx.tensor([1.0, 0.5]))

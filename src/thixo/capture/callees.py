@@ -10,7 +10,7 @@ from collections import deque
 from typing import Any
 
 from thixo import _core
-from thixo.capture import partial
+from thixo.capture import partial, ragged
 from thixo.capture.builtin import METHODS, REPLACED, is_pure
 from thixo.capture.convert import APART, PLAIN, TELLING, convert, is_converted
 from thixo.capture.effects import check
@@ -449,6 +449,10 @@ def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
             known = partial.call(owner, name, args)
             if known is not None:
                 return known()
+        if isinstance(owner, list) and is_ragged(owner) and not kwargs:
+            change = ragged.change(owner, name, args)
+            if change is not None:
+                return change()
         if name in _MUTATORS:
             return _mutate(capture, f, owner, name, args, kwargs)
         look(capture, owner)

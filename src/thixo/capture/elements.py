@@ -13,6 +13,7 @@ from thixo.capture.journal import CONTAINERS
 from thixo.capture.keys import pinned
 from thixo.capture.numbers import as_tensor, weak
 from thixo.capture.paths import look
+from thixo.capture.ragged import can_be_cut, cut, keep, put_at_end
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_partial, is_ragged
 from thixo.graph.trace import make_symbolic
@@ -44,6 +45,8 @@ def item(x: Any, key: Any) -> Any:
     if is_ragged(x) and type(key) is int and key in (0, -1):
         look(current(), x, ragged=True)
         return _end_of(x if key == 0 else x[::-1])
+    if is_ragged(x) and can_be_cut(key):
+        return cut(x, key)
     if isinstance(x, dict) and is_partial(x) and not isinstance(key, Symbolic | _core.Tensor):
         return partial.item(x, pinned(key))
     look(current(), x)
@@ -85,6 +88,9 @@ def set_item(x: Any, key: Any, value: Any) -> None:
     if method is not None:
         call_function(method, (x, key, value), {})
         return
+    if is_ragged(x) and type(key) is int and key in (0, -1):
+        put_at_end(x, key, value)
+        return
     if isinstance(x, list) and isinstance(key, Number | _core.Tensor):
         _put(x, key, value)
         return
@@ -119,6 +125,9 @@ def del_item(x: Any, key: Any) -> None:
         return
     if isinstance(x, dict):
         key = pinned(key)
+    if is_ragged(x) and can_be_cut(key) and key.start is not None and key.stop is None:
+        keep(x, slice(None, key.start))
+        return
     if _is_changeable(x, "del"):
         look(current(), x)
         current().changing(x)

@@ -8,8 +8,9 @@ from thixo import _core
 from thixo.capture.frames import current
 from thixo.capture.numbers import as_tensor, calculate
 from thixo.capture.paths import look
+from thixo.capture.ragged import numbered
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Maybe, Mixed, Number, Symbolic, is_ragged
+from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_ragged
 from thixo.dtype import int64
 from thixo.graph.trace import current_trace
 from thixo.ops import public as tx
@@ -168,8 +169,7 @@ def _shorter(a: Any, b: Any) -> Any:
 def enumerate_(x: Any, start: Any = 0) -> Any:
     """`enumerate`, of something with rows, or of a list with elements that may be missing."""
     if is_ragged(x):
-        look(current(), x, ragged=True)
-        return _enumerate_ragged(x, start)
+        return numbered(x, start)
     if not is_open(x):
         return enumerate(x, start)
     items = as_items(x)
@@ -182,19 +182,6 @@ def enumerate_(x: Any, start: Any = 0) -> Any:
     numbers = tx.arange(items.length, dtype=int64)
     places = Items(items.length, [numbers + start if start else numbers], _as_number)
     return zip_(places, items)
-
-
-def _enumerate_ragged(x: list[Any], start: Any) -> list[Any]:
-    found: list[Any] = []
-    place = start
-    for e in x:
-        if isinstance(e, Maybe):
-            found.append(Maybe((place, e.value), e.flag))
-            place = calculate("add", place, Number("int", tx.to(e.flag.tensor, int64)))
-        else:
-            found.append((place, e))
-            place = place + 1 if isinstance(place, int) else calculate("add", place, 1)
-    return found
 
 
 def reversed_(x: Any) -> Any:
