@@ -87,7 +87,12 @@ class Flow(Statements):
             if at.returns is None:
                 return []
             word = self.returned(at)
-        return [f"if {self.c(at)}:", f"    {word}"]
+        lines = [f"if {self.c(at)}:", f"    {word}"]
+        carried = [name for name in ("a", "b") if name in at.of("s") and name not in at.shared]
+        if carried and self.r.random() < 0.6:  # what comes behind it shows in the results
+            name = self.r.choice(carried)
+            lines.append(f"{name} = {name} * 0.9 + {self.number()}")
+        return lines
 
     def returned(self, at: Scope) -> str:
         if at.returns == "s":
