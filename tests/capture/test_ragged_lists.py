@@ -95,3 +95,18 @@ def test_nothing_to_take_is_an_error(make):
     assert str(captured(tx.tensor([1.0, 1.5]))) == str(f(tx.tensor([1.0, 1.5])))
     with pytest.raises(IndexError):
         captured(tx.tensor([1.0, 0.5]))
+
+
+def test_a_list_with_many_elements_that_may_be_missing_is_not_taken_apart():
+    def f(v):
+        found = []
+        for i in range(4):
+            for p in found[:4]:
+                v = v + p
+            for p in v:
+                if p > i:
+                    found.append(p)
+        return v
+
+    with pytest.raises(tx.errors.CaptureError, match="the data decide how long it is"):
+        tx.jit.script(f)(tx.tensor([0.5, 1.5, 2.5, 3.5, 4.5, 5.5]))

@@ -12,10 +12,17 @@ from thixo.capture.values import Maybe, Number
 from thixo.dtype import int64
 from thixo.ops import public as tx
 
+MOST = 12  # elements that may be missing: each is asked for by whoever goes over what is left
+
+
+def _look(x: list[Any]) -> None:
+    few = sum(isinstance(e, Maybe) for e in x) <= MOST
+    look(current(), x, ragged=few)
+
 
 def numbered(x: list[Any], start: Any) -> list[Any]:
     """`enumerate(x, start)`"""
-    look(current(), x, ragged=True)
+    _look(x)
     found: list[Any] = []
     for place, e in zip(_places(x, start), x, strict=False):
         found.append(Maybe((place, e.value), e.flag) if isinstance(e, Maybe) else (place, e))
@@ -33,7 +40,7 @@ def can_be_cut(key: Any) -> bool:
 
 def cut(x: list[Any], key: slice) -> list[Any]:
     """`x[start:stop]`"""
-    look(current(), x, ragged=True)
+    _look(x)
     before, after = _places(x, 0), _places(x[::-1], 0)[-2::-1]
     found = []
     for e, left, right in zip(x, before, after, strict=False):
@@ -100,9 +107,8 @@ def put_at_end(x: list[Any], key: int, value: Any) -> None:
 
 
 def _changed(x: list[Any], how: Callable[[], Any]) -> Any:
-    capture = current()
-    look(capture, x, ragged=True)
-    capture.changing(x, grows=True)
+    _look(x)
+    current().changing(x, grows=True)
     return how()
 
 
