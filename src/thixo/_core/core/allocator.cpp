@@ -39,6 +39,7 @@ constexpr int64_t kFlushStep = 64 << 10;
 constexpr int64_t kThreadKeeps = 256 << 10;  // bytes per class and thread
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kPage = 4096;
+constexpr size_t kLargestPage = 64 << 10;  // of any system
 
 inline int class_of(size_t bytes) {
   if (bytes <= 512) return bytes == 0 ? 0 : static_cast<int>((bytes - 1) >> 6);
@@ -107,21 +108,48 @@ size_t next_shift() {
   return kSanitized ? 0 : turn.fetch_add(1, std::memory_order_relaxed) * kLines * kAlignment % kPage;
 }
 
-std::align_val_t alignment_of(size_t bytes) {
-  return static_cast<std::align_val_t>(bytes >= 2 * kHugePage ? kHugePage : spans_pages(bytes) ? kPage : kAlignment);
+// Blocks of several huge pages come from the system itself and go back to it. From the C library's heap, other code in the
+// process would be given what we asked to be huge pages, and the system would not get it back while anything above is in use.
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+inline bool is_mapped(size_t bytes) { return !kSanitized && bytes >= 2 * kHugePage; }
+inline size_t in_pages(size_t bytes) { return (bytes + kLargestPage - 1) & ~(kLargestPage - 1); }
+
+void* map(size_t asked) {
+  const size_t bytes = in_pages(asked);
+  const size_t room = bytes + kHugePage;  // wherever it begins, an aligned block is inside
+  void* found = mmap(nullptr, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (found == MAP_FAILED) return nullptr;
+  auto* begin = static_cast<char*>(found);
+  const size_t before = -reinterpret_cast<uintptr_t>(begin) & (kHugePage - 1), behind = room - before - bytes;
+  if (before) munmap(begin, before);
+  if (behind) munmap(begin + before + bytes, behind);
+  madvise(begin + before, bytes & ~(kHugePage - 1), MADV_HUGEPAGE);
+  return begin + before;
 }
 
-void* system_allocate(size_t bytes) {
-  const bool spans = spans_pages(bytes);
-  auto* block = static_cast<char*>(::operator new(spans ? bytes + kPage : bytes, alignment_of(bytes), std::nothrow));
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  if (bytes >= 2 * kHugePage && block) madvise(block, bytes & ~(kHugePage - 1), MADV_HUGEPAGE);
+void unmap(void* block, size_t bytes) noexcept { munmap(block, in_pages(bytes)); }
+#else
+inline bool is_mapped(size_t) { return false; }
+void* map(size_t) { return nullptr; }
+void unmap(void*, size_t) noexcept {}
 #endif
-  return block && spans ? block + next_shift() : block;
+
+// With room to begin at another line of the first page.
+inline size_t with_shift(size_t bytes) { return bytes + kPage; }
+
+std::align_val_t alignment_of(size_t bytes) { return static_cast<std::align_val_t>(spans_pages(bytes) ? kPage : kAlignment); }
+
+void* system_allocate(size_t bytes) {
+  if (!spans_pages(bytes)) return ::operator new(bytes, alignment_of(bytes), std::nothrow);
+  const size_t whole = with_shift(bytes);
+  auto* block = static_cast<char*>(is_mapped(bytes) ? map(whole) : ::operator new(whole, alignment_of(bytes), std::nothrow));
+  return block ? block + next_shift() : nullptr;
 }
 
 void system_release(void* block, size_t bytes) noexcept {
-  if (spans_pages(bytes)) block = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(block) & ~(kPage - 1));
+  if (!spans_pages(bytes)) return ::operator delete(block, alignment_of(bytes));
+  block = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(block) & ~(kPage - 1));
+  if (is_mapped(bytes)) return unmap(block, with_shift(bytes));
   ::operator delete(block, alignment_of(bytes));
 }
 
