@@ -47,6 +47,24 @@ def user_place() -> str | None:
     return f"{_place(frame)}, in {_place(inner)}"
 
 
+def raised_at(error: BaseException) -> str | None:
+    """The user's line that an exception came from, as `user_line` names lines.
+
+    >>> try:
+    ...     tx.ones(2).reshape(3)
+    ... except ValueError as error:
+    ...     print(raised_at(error))
+    <doctest ...>:2
+    """
+    trace, found = error.__traceback__, None
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith((_HOME, _NUMPY, "<frozen")) and not _is_library(name):
+            found = f"{os.path.basename(name)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return found
+
+
 def _beyond(frame: FrameType | None) -> FrameType | None:
     """The innermost frame outside of Thixo."""
     while frame is not None:

@@ -39,6 +39,8 @@ def attr(x: Any, name: Any) -> Any:
         return _State(x)
     if name == "__dict__":
         raise Refused(".__dict__", "it shows all of an object", "name what you need")
+    if isinstance(x, super):
+        return _of_super(x, name)
     member = _member(x, name)
     if isinstance(member, property) and isinstance(member.fget, types.FunctionType):
         return call_function(member.fget, (x,), {})
@@ -87,6 +89,21 @@ def attr(x: Any, name: Any) -> Any:
     return control.usable(value, f"attribute {name}")
 
 
+def _of_super(x: Any, name: str) -> Any:
+    """`super().name`: of the first class behind this one that has it."""
+    classes = x.__self_class__.__mro__
+    for kind in classes[classes.index(x.__thisclass__) + 1 :]:
+        if name in kind.__dict__:
+            member = kind.__dict__[name]
+            if isinstance(member, property) and isinstance(member.fget, types.FunctionType):
+                return call_function(member.fget, (x.__self__,), {})
+            value = getattr(x, name)
+            if not callable(value):
+                read(current(), Path(kind, kind.__name__).step("attr", name), value)
+            return value
+    return getattr(x, name)
+
+
 def _is_method_of(value: Any, x: Any) -> bool:
     """Whether it is a method of an object's, such as a dict's `values`, which is made anew at each look."""
     if isinstance(value, types.BuiltinMethodType) and not isinstance(x, types.ModuleType):
@@ -125,6 +142,20 @@ def set_attr(x: Any, name: Any, value: Any) -> None:
         call_function(member.fset, (x, value), {})  # type: ignore[arg-type]
         return
     _need_plain_setattr(x, name, value)
+    _write(capture, x, Attribute(x, name), value)
+
+
+def set_plain_attr(x: Any, name: Any, value: Any) -> None:
+    """`object.__setattr__(x, name, value)`, past what its class says to that."""
+    capture = current()
+    if (
+        not isinstance(name, str)
+        or id(x) not in capture.created
+        or isinstance(_member(x, name), property)
+    ):
+        raise Refused(
+            "object.__setattr__", "of other than an object that is made inside", "set it outside"
+        )
     _write(capture, x, Attribute(x, name), value)
 
 

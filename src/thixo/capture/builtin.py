@@ -4,6 +4,7 @@ import collections
 import copy
 import dataclasses
 import functools
+import inspect
 import math
 import operator
 import types
@@ -28,6 +29,7 @@ from thixo.capture.builtin_objects import (
     getattr_,
     hasattr_,
     isinstance_,
+    object_setattr,
     print_,
     replace,
     setattr_,
@@ -40,6 +42,7 @@ from thixo.capture.builtin_sequences import (
     any_,
     dict_,
     filter_,
+    fromkeys,
     iter_,
     len_,
     listed,
@@ -104,12 +107,13 @@ def _refused(name: str, reason: str, remedy: str) -> Any:
 REPLACED: dict[Any, Any] = {
     len: len_, int: converter("int"), float: converter("float"), bool: converter("bool"), print: print_, max: extreme("gt"),
     min: extreme("lt"), sum: sum_, any: any_, all: all_, sorted: sorted_, list: listed(list), tuple: listed(tuple),
-    set: listed(set), frozenset: listed(frozenset), dict: dict_, abs: abs_, round: round_, divmod: divmod_, isinstance: isinstance_, type: type_,
+    set: listed(set), frozenset: listed(frozenset), dict: dict_, dict.fromkeys: fromkeys, abs: abs_, round: round_, divmod: divmod_, isinstance: isinstance_, type: type_,
     range: range_, zip: zip_, enumerate: enumerate_, reversed: reversed_, functools.reduce: reduce, map: map_,
     filter: filter_, getattr: getattr_, hasattr: hasattr_, setattr: setattr_, next: next_, iter: iter_, str: str_,
     copy.copy: copy_, copy.deepcopy: deepcopy_, dataclasses.replace: replace,
     issubclass: issubclass, callable: callable, functools.partial: functools.partial, functools.wraps: functools.wraps,
     functools.update_wrapper: functools.update_wrapper, staticmethod: staticmethod, classmethod: classmethod, property: property,
+    inspect.signature: inspect.signature, object.__setattr__: object_setattr,
     operator.not_: control.not_, operator.truth: operators.truth, operator.contains: operators.contains,
     id: _refused("id", "identity is not part of a graph", "compare values"),
     hash: _refused("hash", "identity is not part of a graph", "compare values"),

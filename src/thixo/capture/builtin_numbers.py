@@ -9,8 +9,9 @@ from thixo.capture.frames import current
 from thixo.capture.numbers import as_tensor, number
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic, kind_of
-from thixo.dtype import float32
+from thixo.capture.values import DTYPES, Choice, Mixed, Number, Symbolic, kind_of
+from thixo.dtype import bool as bool_
+from thixo.dtype import get_default_dtype
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
 from thixo.tensor import tensor
@@ -173,7 +174,7 @@ def tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
     dtype = kwargs.get("dtype", args[0] if args else None)
     made = _stacked(data)
     if dtype is None and made.dtype.is_floating_point:
-        dtype = float32
+        dtype = get_default_dtype()
     return made if dtype is None else tx.to(made, dtype)
 
 
@@ -181,18 +182,33 @@ def _has_number(x: Any) -> bool:
     if isinstance(x, list | tuple):
         current().readable(x)
         return any(map(_has_number, x))
-    return isinstance(x, Symbolic)
+    return isinstance(x, Symbolic | Dim | _core.Tensor)
 
 
 def _stacked(x: Any) -> Any:
     if isinstance(x, list | tuple):
-        kinds = {kind_of(e) for e in x}
+        kinds = {_kind(e) for e in x}
         wide = "float" if "float" in kinds else "int" if "int" in kinds else "bool"
         if None not in kinds:
-            return tx.stack([as_tensor(e, wide) for e in x])
+            return tx.stack([_as_kind(e, wide) for e in x])
         return tx.stack([_stacked(e) for e in x])
-    if isinstance(x, Number):
-        return x.tensor
+    if isinstance(x, Number | Dim):
+        return as_tensor(x)
     if isinstance(x, _core.Tensor) and not x.ndim:
         return tx.detach(x)
     raise Refused("tensor", f"of {x!r}", "use numbers")
+
+
+def _kind(x: Any) -> str | None:
+    """The kind of a number, or of what a tensor of one element holds."""
+    if not isinstance(x, _core.Tensor) or x.ndim:
+        return kind_of(x)
+    if x.dtype is bool_:
+        return "bool"
+    return None if x.dtype.is_complex else "float" if x.dtype.is_floating_point else "int"
+
+
+def _as_kind(x: Any, kind: str) -> Any:
+    if isinstance(x, _core.Tensor):
+        return tx.to(tx.detach(x), DTYPES[kind])
+    return as_tensor(x, kind)

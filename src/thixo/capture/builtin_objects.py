@@ -93,6 +93,13 @@ def setattr_(x: Any, name: str, value: Any) -> None:
     set_attr(x, name, value)
 
 
+def object_setattr(x: Any, name: str, value: Any) -> None:
+    """`object.__setattr__`, as frozen dataclasses set their own attributes."""
+    from thixo.capture.attributes import set_plain_attr
+
+    set_plain_attr(x, name, value)
+
+
 def str_(*args: Any) -> Any:
     if len(args) == 1 and is_open(args[0]):
         from thixo.capture.effects import shown
@@ -102,25 +109,45 @@ def str_(*args: Any) -> Any:
 
 
 def copy_(x: Any) -> Any:
-    if isinstance(x, _core.Tensor | Symbolic):
-        return copy.copy(x) if isinstance(x, _core.Tensor) else x
+    if isinstance(x, _core.Tensor):
+        raise Refused(
+            "copy.copy", "of a tensor: it is a leaf of its own", "use clone() or detach()"
+        )
+    if isinstance(x, Symbolic):
+        return x
     if type(x) in (list, dict, set, tuple):
         look(current(), x)
         return current().made(copy.copy(x)) if not isinstance(x, tuple) else x
     raise Refused("copy.copy", f"how a {type(x).__name__} is copied is not known", "make a new one")
 
 
-def deepcopy_(x: Any) -> Any:
-    if isinstance(x, _core.Tensor):
-        return tx.clone(x)
+def deepcopy_(x: Any, memo: dict[int, Any] | None = None) -> Any:
+    memo = {} if memo is None else memo
     if isinstance(x, Symbolic | str | int | float | bool | type(None)):
         return x
+    if id(x) not in memo:
+        memo[id(x)] = _deep(x, memo)
+    return memo[id(x)]
+
+
+def _deep(x: Any, memo: dict[int, Any]) -> Any:
+    if isinstance(x, _core.Tensor):
+        if x.requires_grad:
+            raise Refused(
+                "copy.deepcopy", "of a tensor that requires gradients: a graph makes no leaves of a tape",
+                "use detach().clone()",
+            )  # fmt: skip
+        return tx.clone(x)
     look(current(), x)
-    if type(x) in (list, tuple):
-        made = type(x)(deepcopy_(e) for e in x)
-        return made if isinstance(x, tuple) else current().made(made)
-    if type(x) is dict:
-        return current().made({k: deepcopy_(v) for k, v in x.items()})
+    if type(x) is tuple:
+        return tuple(deepcopy_(e, memo) for e in x)
+    if type(x) in (list, dict):
+        made = memo[id(x)] = current().made(type(x)())  # it may hold itself
+        if type(x) is list:
+            made.extend(deepcopy_(e, memo) for e in x)
+        else:
+            made.update((k, deepcopy_(v, memo)) for k, v in x.items())
+        return made
     raise Refused(
         "copy.deepcopy", f"how a {type(x).__name__} is copied is not known", "make a new one"
     )

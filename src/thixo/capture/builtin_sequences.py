@@ -8,7 +8,7 @@ from thixo import _core
 from thixo.capture import control, operators, partial
 from thixo.capture.frames import current
 from thixo.capture.items import Items, as_items
-from thixo.capture.keys import with_pinned
+from thixo.capture.keys import pinned
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Choice, Maybe, Number, Symbolic, is_partial, is_ragged
@@ -133,12 +133,10 @@ def listed(kind: type) -> Any:
             raise Refused(
                 kind.__name__, "its length is not known here", "use operators of whole tensors"
             )
-        made = kind(iterate(x))
-        if kind in (set, frozenset):
-            made = with_pinned(made)
+        made = kind(iterate(x) if kind in (list, tuple) else map(pinned, iterate(x)))
         if kind in (set, frozenset) and any(isinstance(e, _core.Tensor) for e in made):
             raise Refused("set", "a set of tensors depends on identity", "use a list")
-        return made if kind is tuple else current().made(made)
+        return made if kind in (tuple, frozenset) else current().made(made)
 
     return make
 
@@ -149,10 +147,14 @@ def dict_(*args: Any, **kwargs: Any) -> Any:
         for name, value in kwargs.items():
             partial.set_item(made, name, value)
         return made
-    parts = [a if isinstance(a, dict) else list(iterate(a)) for a in args]
+    parts = [a if isinstance(a, dict) else [(pinned(k), v) for k, v in iterate(a)] for a in args]
     for a in args:
         look(current(), a)
-    return current().made(with_pinned(dict(*parts, **kwargs)))
+    return current().made(dict(*parts, **kwargs))
+
+
+def fromkeys(keys: Any, value: Any = None) -> Any:
+    return current().made(dict.fromkeys(map(pinned, iterate(keys)), value))
 
 
 def reduce(f: Any, items: Any, *start: Any) -> Any:

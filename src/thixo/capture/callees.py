@@ -17,7 +17,7 @@ from thixo.capture.effects import check
 from thixo.capture.frames import Capture, current
 from thixo.capture.functions import APPLY, apply_captured
 from thixo.capture.journal import CONTAINERS
-from thixo.capture.keys import pinned, with_pinned
+from thixo.capture.keys import pinned
 from thixo.capture.numbers import weak
 from thixo.capture.operators import as_plain_tensor, spread
 from thixo.capture.paths import Assumed, Path, look, path_of, read
@@ -108,7 +108,10 @@ def _call_getter(f: Any, x: Any) -> Any:
 
 def _union_among(f: Any, args: Any, kwargs: Any) -> Any:
     """A Union among the arguments of what is not converted and looks at them, and how another value takes its place."""
-    if isinstance(f, types.MethodType) or isinstance(getattr(f, "__self__", None), CONTAINERS):
+    owner = getattr(f, "__self__", None)
+    if isinstance(f, types.MethodType) and not isinstance(owner, _core.Tensor):
+        return None
+    if isinstance(owner, CONTAINERS):
         return None
     if isinstance(f, types.FunctionType) and not (is_pure(f) or _module_of(f) or f in REPLACED):
         return None
@@ -263,25 +266,42 @@ _LISTS = {
 
 
 def read_members(f: Any, args: Any, kwargs: Any) -> Any:
-    """The parameters of a Module, each by its own path."""
-    owner = args[0]
+    """The parameters or buffers of a Module, each by its own path."""
+    given = inspect.signature(f).bind(*args, **kwargs).arguments
+    owner, prefix = given.pop("self"), given.pop("prefix", "")
     capture = current()
     path = path_of(capture, owner)
-    if path is None or len(args) > 1 or kwargs:
+    if path is None or any(isinstance(x, Symbolic | _core.Tensor) for x in given.values()):
         raise Refused(f"a call of {_name(f)}", "it is not known whose it lists", LEAVE_OUT)
+    named = _LISTS[f.__name__]
+    kind = named.replace("named", "")  # the table of a Module that they are in
+    places = {"": path}
+    for name, module in _modules(owner, given):
+        if name:
+            above, _, last = name.rpartition(".")
+            places[name] = places[above].step("attr", last)
+            read(capture, places[name], module)
+        _note_tables(capture, places[name], module, kind)
     found = []
-    for name, tensor in getattr(owner, _LISTS[f.__name__])():
-        place, at = path, owner
-        for part in name.split("."):
-            place, at = place.step("attr", part), getattr(at, part)
-            read(capture, place, at)
-            if hasattr(at, "_modules"):
-                read(capture, place.step("attr", "_modules"), at._modules)
-                look(capture, at._modules)
-        found.append((name, tensor))
-    read(capture, path.step("attr", "_modules"), owner._modules)
-    look(capture, owner._modules)
-    return capture.made(found if f.__name__ == _LISTS[f.__name__] else [t for _, t in found])
+    for name, tensor in getattr(owner, named)(**given):
+        above, _, last = name.rpartition(".")
+        read(capture, places[above].step("attr", last), tensor)
+        found.append((f"{prefix}.{name}" if prefix else name, tensor))
+    return iter(found if f.__name__ == named else [t for _, t in found])
+
+
+def _modules(owner: Any, given: dict[str, Any]) -> Any:
+    whole = given.get("recurse", True)
+    return owner.named_modules(remove_duplicate=False) if whole else [("", owner)]
+
+
+def _note_tables(capture: Capture, path: Path, module: Any, kind: str) -> None:
+    """Note which modules and which tensors of a kind a Module has."""
+    read(capture, path.step("attr", "_modules"), module._modules)
+    look(capture, module._modules)
+    way = path.step("attr", kind)
+    keys = tuple(getattr(module, kind))
+    capture.guards.setdefault((way.key, "keys"), Assumed(way, "keys", keys))
 
 
 def _is_named_tuple(x: Any) -> bool:
@@ -440,8 +460,10 @@ def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
     capture = current()
     if isinstance(owner, _core.Tensor):
         return call_operator(f, args, kwargs)
-    if isinstance(owner, dict | set | frozenset):
-        args = tuple(with_pinned(pinned(a)) for a in args)
+    if isinstance(owner, set | frozenset):  # one element, or several
+        args = tuple([pinned(e) for e in a] if isinstance(a, list) else pinned(a) for a in args)
+    elif isinstance(owner, dict) and args and name != "update":
+        args = (pinned(args[0]), *args[1:])
     if isinstance(owner, list | dict | set | deque):
         for a in (*args, *kwargs.values()):
             look(capture, a)
@@ -464,7 +486,7 @@ def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
         for a in args:
             look(capture, a)
         return new(f(*args, **kwargs))
-    if is_pure(f):
+    if is_pure(f) or _name(f) == "object.__init__":
         return plain_call(f, args, kwargs)
     if isinstance(f, types.MethodDescriptorType) and args:  # list.append(x, 1)
         return call(getattr(args[0], name), *args[1:], **kwargs)
@@ -508,6 +530,10 @@ def _mutate(capture: Capture, f: Any, owner: Any, name: str, args: Any, kwargs: 
     if name in ("extend", "update", "extendleft") and args:
         args = (iterate(args[0]) if not isinstance(args[0], dict) else args[0], *args[1:])
         args = (list(args[0]) if not isinstance(args[0], dict) else args[0], *args[1:])
+        if isinstance(owner, set):
+            args = (list(map(pinned, args[0])), *args[1:])
+        elif isinstance(owner, dict) and not isinstance(args[0], dict):
+            args = ([(pinned(k), v) for k, v in args[0]], *args[1:])
     if name == "sort":
         made = REPLACED[sorted](list(owner), **kwargs)
         capture.changing(owner)

@@ -120,7 +120,7 @@ def form(x: Any) -> Carry:
     if isinstance(x, _core.Tensor):
         return Carry("tensor", x.dtype, tuple(x.shape))
     if isinstance(x, Mixed):
-        return Carry("mixed", x.tensor.dtype, (), x.kind)
+        return Carry("mixed", x.tensor.dtype, tuple(x.tensor.shape), x.kind)
     if isinstance(x, Union):
         raise Clash(f"is {x!r}")
     if isinstance(x, Choice):
@@ -201,7 +201,11 @@ def _fits(number: Carry, tensor: Carry) -> bool:
     known = number.known
     with np.errstate(all="ignore"):
         try:
-            return known != known or dtype.numpy.type(known) == known
+            made = dtype.numpy.type(known)
+            # As Python's: beside a number of NumPy's another one is rounded before it is compared.
+            return (
+                known != known or (float(made) if dtype.is_floating_point else int(made)) == known
+            )
         except (OverflowError, ValueError):
             return False
 

@@ -276,7 +276,7 @@ class Graphs:
         if self.options.dynamic is not False:
             try:
                 made = capture_call(self.function, args, kwargs, most=BRANCHES)
-            except Refused:
+            except (Refused, Exception):  # it may have needed a size where a number was wanted
                 if self.options.dynamic:
                     raise
         if made is None:

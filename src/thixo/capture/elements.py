@@ -38,6 +38,8 @@ def item(x: Any, key: Any) -> Any:
         return operators.spread(key, lambda v: item(x, v))
     if isinstance(x, Mixed):
         x = operators.as_plain_tensor(x, "[...]")
+    if isinstance(x, dict):
+        key = pinned(key)
     if isinstance(x, _core.Tensor):
         if isinstance(key, Number):
             return row(x, key.tensor)
@@ -48,10 +50,8 @@ def item(x: Any, key: Any) -> Any:
     if is_ragged(x) and can_be_cut(key):
         return cut(x, key)
     if isinstance(x, dict) and is_partial(x) and not isinstance(key, Symbolic | _core.Tensor):
-        return partial.item(x, pinned(key))
+        return partial.item(x, key)
     look(current(), x)
-    if isinstance(x, dict):
-        key = pinned(key)
     if isinstance(key, Number | _core.Tensor) and isinstance(x, list | tuple):
         return _chosen(x, key)
     if isinstance(key, Number | _core.Tensor) and isinstance(x, str) and 0 < len(x) <= 64:
@@ -71,6 +71,8 @@ def item(x: Any, key: Any) -> Any:
 def set_item(x: Any, key: Any, value: Any) -> None:
     """`x[key] = value`"""
     capture = current()
+    if isinstance(x, dict):
+        key = pinned(key)
     if isinstance(x, _core.Tensor):
         if isinstance(value, Number):
             value = weak(value, x)
@@ -99,8 +101,6 @@ def set_item(x: Any, key: Any, value: Any) -> None:
         return
     if isinstance(key, Symbolic | _core.Tensor):
         raise Refused("[...] =", "a key is known only when the program runs", "use a tensor")
-    if isinstance(x, dict):
-        key = pinned(key)
     if isinstance(x, dict) and is_partial(x):
         partial.set_item(x, key, value)
         return
@@ -119,12 +119,12 @@ def del_item(x: Any, key: Any) -> None:
     """`del x[key]`"""
     if isinstance(key, Symbolic | _core.Tensor):
         raise Refused("del", "a key is known only when the program runs", "use a tensor")
+    if isinstance(x, dict):
+        key = pinned(key)
     method = operators._user_method(x, "__delitem__")
     if method is not None:
         call_function(method, (x, key), {})
         return
-    if isinstance(x, dict):
-        key = pinned(key)
     if is_ragged(x) and can_be_cut(key) and key.start is not None and key.stop is None:
         keep(x, slice(None, key.start))
         return

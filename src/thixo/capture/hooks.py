@@ -21,7 +21,7 @@ from thixo.capture.builtin_sequences import iterate
 from thixo.capture.callees import attempt, call, function_path
 from thixo.capture.frames import current
 from thixo.capture.journal import Global, Variable
-from thixo.capture.keys import with_pinned
+from thixo.capture.keys import pinned
 from thixo.capture.open_numbers import read_number
 from thixo.capture.paths import Path, look
 from thixo.capture.refusal import RaisedInTry, Refused, Several, refusal_of
@@ -160,7 +160,15 @@ class Hooks:
 
     @staticmethod
     def made(x: Any) -> Any:
-        return current().made(x if isinstance(x, list) else with_pinned(x))
+        return current().made(x)
+
+    @staticmethod
+    def key(x: Any) -> Any:
+        return pinned(x)
+
+    @staticmethod
+    def keys(x: Any) -> Any:
+        return map(pinned, x)
 
     @staticmethod
     def iterator(x: Any) -> Any:

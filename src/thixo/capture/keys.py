@@ -18,17 +18,7 @@ def pinned(x: Any) -> Any:
             )
         assert x == x.hint  # which is the guard
         return x.hint
-    return tuple(map(pinned, x)) if type(x) is tuple and _holds_size(x) else x
-
-
-def with_pinned(x: Any) -> Any:
-    """A dict, a set or a sequence of keys that was just made."""
-    if not isinstance(x, dict | set | frozenset | list) or not any(map(_holds_size, x)):
-        return x
-    if isinstance(x, dict):
-        return {pinned(key): value for key, value in x.items()}
-    return type(x)(map(pinned, x))
-
-
-def _holds_size(x: Any) -> bool:
-    return isinstance(x, Dim) or (type(x) is tuple and any(map(_holds_size, x)))
+    if isinstance(x, tuple) and any(isinstance(e, Dim | tuple) for e in x):
+        parts = map(pinned, x)
+        return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
+    return x

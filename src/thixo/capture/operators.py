@@ -120,36 +120,26 @@ def _mixed(op: str, a: Any, b: Any) -> Any:
     def apply(x: Any) -> Any:
         return binary(op, x, other) if first else binary(op, other, x)
 
-    if m.kind == "none" or isinstance(other, Mixed):
-        if isinstance(other, Mixed) and other.kind != "none":
-            raise Refused(
-                f"operator {op}", "both sides are tensors on some paths only", "use tensors"
-            )
+    if m.kind == "none":
         return apply(as_plain_tensor(m, f"operator {op}"))
-    made = apply(m.tensor)
-    if op == "truediv" and not isinstance(other, _core.Tensor):
-        as_number = made
-    else:
-        as_number = apply(Number(m.kind, tx.to(tx.detach(m.tensor), _dtype(m.kind))))
+    number = Number(m.kind, tx.to(tx.detach(m.tensor), _dtype(m.kind)))
+    dtype = m.tensor.dtype
     if isinstance(other, _core.Tensor):
-        if as_number.dtype is not made.dtype:
-            raise Refused(
-                f"operator {op}",
-                f"its dtype depends on the path: one side is {m!r}",
-                "use tensors on all paths",
-            )
-        return made
-    if op == "truediv" and first and m.tensor.dtype is _dtype("float"):
+        made = apply(m.tensor)
+        if apply(number).dtype is made.dtype:
+            return made
+    elif isinstance(other, Mixed):
+        pass
+    elif op == "truediv" and first and dtype is _dtype("float"):
         if isinstance(other, Number) or not other:
             zero = tx.logical_and(m.flag.tensor, _as_tensor(other) == 0)
             check(tx.logical_not(zero), "ZeroDivisionError", "division by zero")
-        return Mixed("float", made, m.flag)
-    exact = m.tensor.dtype is _dtype(m.kind) or (
-        m.kind == "int" and m.tensor.dtype is _dtype("float")
-    )
-    if op not in ("add", "sub", "mul", *COMPARISONS) or not exact:
-        raise Refused(f"operator {op}", f"one side is {m!r}", "use tensors on all paths")
-    return Mixed(as_number.kind, made, m.flag)
+        return Mixed("float", apply(m.tensor), m.flag)
+    elif op in ("add", "sub", "mul", *COMPARISONS):
+        made, kind = apply(m.tensor), apply(number).kind
+        if made.dtype is _dtype(kind) or (kind == "int" and made.dtype is _dtype("float")):
+            return Mixed(kind, made, m.flag)
+    return ifexp(m.flag, lambda: apply(number), lambda: apply(m.tensor), None, None, ())
 
 
 def _as_tensor(x: Any) -> Any:
@@ -229,6 +219,8 @@ def inplace(op: str, a: Any, b: Any) -> Any:
         capture.changing(a, grows=op == "add")
         return INPLACE[op](a, b)
     if isinstance(a, _core.Tensor):
+        if isinstance(b, Union):
+            return spread(b, lambda one: inplace(op, a, one))
         if isinstance(b, Mixed) and b.kind != "none":
             b = b.tensor if b.tensor.dtype is a.dtype else _refuse_mixed(b)
         if isinstance(b, Number):
@@ -303,7 +295,7 @@ def contains(group: Any, x: Any) -> Any:
     method = _user_method(group, "__contains__")
     if method is not None:
         return truth(call_function(method, (group, x), {}))
-    if isinstance(group, dict | set | frozenset):
+    if not isinstance(group, list | tuple | range | str):
         x = pinned(x)
     if is_partial(group) and not isinstance(x, Symbolic | _core.Tensor):
         from thixo.capture.partial import flag_of

@@ -6,7 +6,7 @@ outermost call turns it into an error that users see.
 
 import re
 
-from thixo.errors import CaptureError, user_place
+from thixo.errors import CaptureError, raised_at, user_place
 
 _PLACE = re.compile(r"^(.*?)(?: \(([^()\n]+:\d+)\))?$", re.DOTALL)
 
@@ -70,4 +70,8 @@ def refusal_of_raised(error: Exception) -> Refused:
         text = str(error)
     except Refused:
         text = ""
-    return Refused(type(error).__name__, text or "it was raised while capturing")
+    found = _PLACE.match(text)
+    assert found is not None
+    text, line = found.groups()
+    reason = text or "it was raised while capturing"
+    return Refused(type(error).__name__, reason, line=line or raised_at(error))

@@ -123,7 +123,7 @@ class ScriptedFunction:
         result = self._function(*args, **kwargs)
         why = refusal_of_raised(raised)
         warnings.warn(
-            f"script: {self.__name__} ran as Python: while it was captured it raised {why.construct}: {why.reason}",
+            f"script: {self.__name__} ran as Python: while it was captured it raised {why.text()}",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -168,7 +168,7 @@ class ScriptedFunction:
         """With symbolic sizes where that works; else for these sizes, since some programs depend on them."""
         try:
             return capture_call(self._function, args, kwargs, runs_again=True)
-        except Refused:
+        except (Refused, Exception):  # it may have needed a size where a number was wanted
             pass
         try:
             return capture_call(self._function, args, kwargs, fixed=True, runs_again=True)

@@ -54,7 +54,10 @@ class Slot:
         """Carry tensors from the start: a variable that is assigned mostly changes."""
         if self.start is MISSING:
             return
-        self.forms = [form(x) if _moves(x) else None for x in leaves(self.tree)]
+        try:
+            self.forms = [form(x) if _moves(x) else None for x in leaves(self.tree)]
+        except Clash as clash:
+            self._lose(f"it {clash}")
 
     @property
     def is_carried(self) -> bool:

@@ -178,7 +178,17 @@ class Expressions(ast.NodeTransformer):
         return hook("made", ast.List(self._elements(node.elts), ast.Load()))
 
     def visit_Set(self, node: ast.Set) -> Any:
-        return hook("made", ast.Set(self._elements(node.elts)))
+        parts = [
+            ast.Starred(hook("keys", hook("iterate", self.visit(p.value))), ast.Load())
+            if isinstance(p, ast.Starred)
+            else self._key(p)
+            for p in node.elts
+        ]
+        return hook("made", ast.Set(parts))
+
+    def _key(self, node: ast.expr) -> ast.expr:
+        made: ast.expr = self.visit(node)
+        return made if isinstance(made, ast.Constant) else hook("key", made)
 
     def visit_Tuple(self, node: ast.Tuple) -> Any:
         return ast.Tuple(self._elements(node.elts), ast.Load())
@@ -192,7 +202,7 @@ class Expressions(ast.NodeTransformer):
         ]
 
     def visit_Dict(self, node: ast.Dict) -> Any:
-        keys = [None if k is None else self.visit(k) for k in node.keys]
+        keys = [None if k is None else self._key(k) for k in node.keys]
         values = [
             hook("mapping", self.visit(v)) if k is None else self.visit(v)
             for k, v in zip(node.keys, node.values, strict=True)
