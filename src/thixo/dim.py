@@ -183,7 +183,11 @@ class Dim:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Dim):
             return self is other or self.terms == other.terms or decide(self, "==", other)
-        return decide(self, "==", other) if isinstance(other, int) else NotImplemented
+        if isinstance(other, complex):
+            return not other.imag and self == other.real
+        if isinstance(other, float):
+            return other.is_integer() and decide(self, "==", int(other))
+        return decide(self, "==", int(other)) if isinstance(other, Integral) else NotImplemented
 
     def __hash__(self) -> int:
         if self._hash is None:

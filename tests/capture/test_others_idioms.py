@@ -1,8 +1,10 @@
 """What programs do with classes, copies, numbers and parameters: captured code gives what Python gives."""
 
+import collections
 import copy
 import dataclasses
 import inspect
+import itertools
 
 import pytest
 
@@ -275,7 +277,12 @@ def as_tensors(x):
     return tx.tensor(list(x.shape)), x / tx.tensor([n, 2.5, x.sum()]).sum(), tx.tensor(n)
 
 
-@pytest.mark.parametrize("function", [tabulated, kept_by_size, as_tensors])
+def beside_fractions(x):
+    n = x.shape[0]
+    return n == 3.0, n != 5.0, n == 4.0, n in (3.0, 4.5), n == 3.5, n == 5 + 0j
+
+
+@pytest.mark.parametrize("function", [tabulated, kept_by_size, as_tensors, beside_fractions])
 def test_sizes_are_keys_and_elements(function, route):
     agree(function, route, [[1.0] * n for n in (3, 5, 4, 1, 6, 3)])
 
@@ -292,6 +299,26 @@ def test_what_is_kept_outside_has_numbers_as_keys(route):
         captured(tx.ones(n))
     assert {k: v.item() for k, v in kept.items()} == {3: 3.0, 5: 5.0}
     assert all(type(k) is int for k in kept)
+
+
+# ---- counters and chains
+
+
+def test_counters_are_returned_with_what_they_counted(route):
+    def counted(x):
+        counts = collections.Counter("abca")
+        counts["d"] += x.shape[0]
+        if x.sum() > 0:
+            counts["a"] += 5
+        return counts["a"], counts["z"], list(counts.items()), counts == collections.Counter(counts)
+
+    agree(counted, route)
+    found = route(lambda x: collections.Counter([1, 2, 1]))(tx.ones(2))
+    assert found == collections.Counter([1, 2, 1])
+
+
+def test_chains_of_lists_and_tensors(route):
+    agree(lambda x: sum(itertools.chain.from_iterable([[x, x * 2], x.unbind(), (1,)])), route)
 
 
 # ---- exceptions

@@ -5,6 +5,7 @@ import copy
 import dataclasses
 import functools
 import inspect
+import itertools
 import math
 import operator
 import types
@@ -42,6 +43,7 @@ from thixo.capture.builtin_sequences import (
     any_,
     dict_,
     filter_,
+    from_iterable,
     fromkeys,
     iter_,
     len_,
@@ -107,7 +109,8 @@ def _refused(name: str, reason: str, remedy: str) -> Any:
 REPLACED: dict[Any, Any] = {
     len: len_, int: converter("int"), float: converter("float"), bool: converter("bool"), print: print_, max: extreme("gt"),
     min: extreme("lt"), sum: sum_, any: any_, all: all_, sorted: sorted_, list: listed(list), tuple: listed(tuple),
-    set: listed(set), frozenset: listed(frozenset), dict: dict_, dict.fromkeys: fromkeys, abs: abs_, round: round_, divmod: divmod_, isinstance: isinstance_, type: type_,
+    set: listed(set), frozenset: listed(frozenset), dict: dict_, dict.fromkeys: fromkeys,
+    itertools.chain.from_iterable: from_iterable, abs: abs_, round: round_, divmod: divmod_, isinstance: isinstance_, type: type_,
     range: range_, zip: zip_, enumerate: enumerate_, reversed: reversed_, functools.reduce: reduce, map: map_,
     filter: filter_, getattr: getattr_, hasattr: hasattr_, setattr: setattr_, next: next_, iter: iter_, str: str_,
     copy.copy: copy_, copy.deepcopy: deepcopy_, dataclasses.replace: replace,

@@ -1,6 +1,7 @@
 """Built-in functions that go over something: len, sum, any, all, list, dict, map, filter, next."""
 
 import functools
+import itertools
 import types
 from typing import Any
 
@@ -155,6 +156,10 @@ def dict_(*args: Any, **kwargs: Any) -> Any:
 
 def fromkeys(keys: Any, value: Any = None) -> Any:
     return current().made(dict.fromkeys(map(pinned, iterate(keys)), value))
+
+
+def from_iterable(items: Any) -> Any:
+    return itertools.chain.from_iterable(map(iterate, iterate(items)))
 
 
 def reduce(f: Any, items: Any, *start: Any) -> Any:

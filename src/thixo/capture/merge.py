@@ -1,7 +1,7 @@
 """What two paths left, as one: containers part by part, and what is in them by a common form."""
 
 import itertools
-from collections import OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +13,7 @@ from thixo.dtype import int64
 from thixo.errors import user_line
 from thixo.ops import public as tx
 
-DICTS = (dict, OrderedDict, defaultdict)
+DICTS = (dict, OrderedDict, defaultdict, Counter)
 
 
 class Frozen:
@@ -83,6 +83,10 @@ def rebuilt(frozen: Frozen, parts: list[Any]) -> Any:
     kind: Any = type(origin)
     if kind is defaultdict:
         return kind(origin.default_factory, zip(frozen.keys, parts, strict=True))
+    if kind is Counter:  # it would count pairs
+        counts: Any = Counter()
+        dict.update(counts, zip(frozen.keys, parts, strict=True))
+        return counts
     if kind in DICTS:
         return kind(zip(frozen.keys, parts, strict=True))
     if kind is deque:
