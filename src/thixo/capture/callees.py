@@ -481,7 +481,7 @@ def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
         return _call_on_container(f, owner, name, args, kwargs)
     if isinstance(owner, str | bytes | tuple | int | float | complex | range | frozenset | slice):
         look(capture, owner)
-        if any(isinstance(a, Symbolic | _core.Tensor) for a in (*args, *kwargs.values())):
+        if any(isinstance(a, Symbolic | _core.Tensor) for a in _flat((*args, *kwargs.values()))):
             return _text_method(owner, name, args, kwargs)
         for a in args:
             look(capture, a)

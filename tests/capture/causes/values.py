@@ -235,3 +235,15 @@ cause(
         return x if x.sum().item() == 3 else -x
     """,
 )
+cause(
+    "text joined of what the data decide",
+    """
+    def f(x):
+        return "".join(["a" if v > 1 else "b" for v in x])
+    """,
+    "script: f cannot be captured: str.join: an argument is known only when the program runs; use tensors (model.py:2)",
+    """
+    def f(x):
+        return x > 1
+    """,
+)
