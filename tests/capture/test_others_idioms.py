@@ -301,6 +301,23 @@ def test_what_is_kept_outside_has_numbers_as_keys(route):
     assert all(type(k) is int for k in kept)
 
 
+@pytest.mark.parametrize("count", [[3], [[4]], 2, True])
+def test_a_tensor_of_one_whole_number_bounds_a_range(count, route):
+    def added(x, n):
+        for i in range(n):
+            x = x + i
+        return x
+
+    x, n = tx.ones(2), tx.tensor(count)
+    assert route(added)(x, n).tolist() == added(x, n).tolist()
+
+
+def test_a_fraction_bounds_no_range():
+    compiled = tx.compile(lambda x: sum(i * x for i in range(x)))
+    with pytest.raises(TypeError, match="only integer tensors"):
+        compiled(tx.tensor(3.0))
+
+
 # ---- counters and chains
 
 

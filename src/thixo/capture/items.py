@@ -82,9 +82,7 @@ def range_(*args: Any) -> Any:
     """`range`, of sizes and of numbers that the data decide."""
     if all(isinstance(a, int) for a in args):
         return range(*args)
-    args = tuple(
-        Number("int", a) if isinstance(a, _core.Tensor) and not a.ndim else a for a in args
-    )
+    args = tuple(_bound(a) if isinstance(a, _core.Tensor) else a for a in args)
     low, high, step = (0, args[0], 1) if len(args) == 1 else (*args, 1) if len(args) == 2 else args
     if type(step) is not int or step == 0:
         raise Refused("range", "its step is not known", "use a fixed step")
@@ -97,6 +95,15 @@ def range_(*args: Any) -> Any:
     if not isinstance(length, Dim):
         return Items(length, [tx.arange(length) * step + low], _as_number)
     return Items(length, [tx.arange(length, dtype=int64) * step + low], _as_number)
+
+
+def _bound(x: Any) -> Number:
+    """A tensor of one whole number, which Python takes as that number."""
+    if x.dtype.is_floating_point or x.dtype.is_complex or x.numel() != 1:
+        raise Refused(
+            "range", "a bound is no tensor of one whole number", "use x.long(), or one element"
+        )
+    return Number("int", tx.to(tx.reshape(x, ()), int64))
 
 
 def _as_number(rows: Sequence[Any]) -> Number:
