@@ -142,3 +142,18 @@ def test_a_parameter_that_is_written_and_used_in_a_loop(make):
     expected, found = gradients(f), gradients(make(f))
     assert found[:2] == pytest.approx(expected[:2])
     assert found[2] == pytest.approx(expected[2])
+
+
+def written_through_a_view(v):
+    first = v[0]
+    first *= 3.0
+    return v * v
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+@pytest.mark.filterwarnings("ignore")
+def test_a_view_of_a_leaf_is_not_written_and_one_of_what_was_computed_is(make):
+    with pytest.raises(tx.errors.InplaceError):
+        make(written_through_a_view)(tx.tensor([1.0, 2.0], requires_grad=True))
+    found = [called(lambda y, f=f: f(y * 1.0), [1.0, 2.0]) for f in (written_through_a_view, make(written_through_a_view))]  # fmt: skip
+    assert found[0] == found[1]

@@ -11,6 +11,7 @@ from thixo import _core
 from thixo.capture.journal import CONTAINERS, Content, Journal
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Poison, is_partial, is_ragged
+from thixo.errors import InplaceError, describe
 from thixo.graph import trace as tracing
 from thixo.graph.alias import Aliases
 from thixo.graph.body import Body
@@ -189,6 +190,16 @@ class CaptureAliases(Aliases):
     def assign(self, target: Any, result: Any) -> None:
         root = self._root(target)
         written(current(), root)
+        if (
+            target is not root
+            and target.requires_grad
+            and _is_leaf(root)
+            and _core.is_grad_enabled()
+        ):
+            raise InplaceError(
+                f"in-place write: a view of a leaf {describe(root)} that requires grad was about to be changed in place; "
+                "do it under no_grad(), or on a clone"
+            )
         before = self._with_history(root) if self._is_past_tape(root) else []
         with self._unshared(root):
             super().assign(target, result)
@@ -198,8 +209,7 @@ class CaptureAliases(Aliases):
 
     def _is_past_tape(self, root: Any) -> bool:
         """Whether a write to a tensor leaves its history as it is: under no_grad, and always for a leaf (by .data)."""
-        is_leaf = root.requires_grad and root.is_leaf
-        return is_leaf or (self._has_history(root) and not _core.is_grad_enabled())
+        return _is_leaf(root) or (self._has_history(root) and not _core.is_grad_enabled())
 
     @contextmanager
     def _unshared(self, root: Any) -> Iterator[None]:
@@ -234,6 +244,11 @@ class CaptureAliases(Aliases):
         if view.op.full_name == "detach" and (parent.is_leaf or not parent.requires_grad):
             return new  # it is the same memory, and there is no history that would not know
         return super()._put_back(view, new)
+
+
+def _is_leaf(root: Any) -> bool:
+    """Whether it is a leaf of the tape for Python, too: an argument that was computed outside is none."""
+    return root.requires_grad and root.is_leaf and id(root) not in current().branched
 
 
 def written(capture: Capture, root: Any) -> None:
