@@ -17,6 +17,7 @@ from tests.programs.interpreted import interpreted
 from tests.programs.observe import Loaded, Observation, observe
 from tests.programs.program import Program
 from tests.programs.routes import EAGER, ROUTES, Route, is_refusal
+from thixo import _core
 from thixo.errors import ArgumentError
 
 PATIENCE = 20  # seconds of the processor for one program on one route
@@ -89,7 +90,11 @@ class Tally:
 
 @contextlib.contextmanager
 def patience(seconds: float) -> Iterator[None]:
-    """So much time of the processor, then TooSlow."""
+    """So much time of the processor, then TooSlow; modes of gradients are then as they were before.
+
+    It comes between any two instructions, also inside of a mode's own `__enter__`, which no `with` undoes.
+    """
+    graded, inference = _core.is_grad_enabled(), _core.is_inference_mode()
 
     def stop(*_: Any) -> None:
         raise TooSlow
@@ -98,6 +103,10 @@ def patience(seconds: float) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
+    except TooSlow:
+        _core.set_grad_enabled(graded)
+        _core.set_inference_mode(inference)
+        raise
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.signal(signal.SIGPROF, before)
