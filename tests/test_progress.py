@@ -6,6 +6,7 @@ import pytest
 
 import thixo as tx
 from thixo import progress
+from thixo.runtime import cache
 
 
 class Terminal:
@@ -29,6 +30,13 @@ def clock(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     return now
+
+
+@pytest.fixture
+def empty_cache(tmp_path):
+    cache.use(tmp_path)
+    yield
+    cache.use(None)
 
 
 def work(clock, seconds):
@@ -66,6 +74,7 @@ def test_it_can_be_turned_off(clock, monkeypatch):
     assert sys.stderr.text == ""
 
 
+@pytest.mark.usefixtures("empty_cache")
 def test_a_graph_that_compiles_long_says_what_it_does(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal(False))
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
