@@ -28,7 +28,7 @@ inline int64_t many_image_bytes() {
   return second == 0 || second >= kLargeSecond ? kManyImages : std::min(kManyImages, second / 8 * 3);
 }
 
-// Whether a cycle begins one product of 512 bits, not two: AMD's processors so far. Loads and latencies weigh half as much there.
-inline bool single_products(int64_t lane_bytes) { return cpu_features().amd && lane_bytes == 64; }
+// Whether a cycle begins one product of 512 bits, not two. Loads and latencies weigh half as much there.
+inline bool single_products(int64_t lane_bytes) { return cpu_features().halved && lane_bytes == 64; }
 
 }  // namespace thixo

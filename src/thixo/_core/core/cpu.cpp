@@ -27,6 +27,11 @@ bool is_amd() {
   return __get_cpuid(0, &a, &b, &c, &d) && b == signature_AMD_ebx && c == signature_AMD_ecx && d == signature_AMD_edx;
 }
 
+uint32_t family(uint32_t signature) {
+  const uint32_t base = signature >> 8 & 15;
+  return base == 15 ? base + (signature >> 20 & 255) : base;
+}
+
 // The caches are told one by one, from the nearest; AMD has another place for it that is built alike.
 int64_t farthest_cache(bool amd) {
   int64_t largest = 0;
@@ -44,6 +49,8 @@ CpuFeatures ask() {
   found.last_cache = farthest_cache(found.amd);
   uint32_t a, b, c, d;
   if (!__get_cpuid(1, &a, &b, &c, &d)) return found;
+  constexpr uint32_t kWholeVectors = 26;  // family of Zen 5
+  found.halved = found.amd && family(a) < kWholeVectors;
   const bool fma = c >> 12 & 1, movbe = c >> 22 & 1, xsave = c >> 27 & 1, avx = c >> 28 & 1, f16c = c >> 29 & 1;
   if (!xsave || !avx) return found;
   const uint64_t saved = saved_state();

@@ -10,6 +10,7 @@ struct CpuFeatures {
   bool avx512_bf16 = false;   // products of bfloat16 pairs
   bool amx_bf16 = false;      // tiles; the system must grant their use, see grant_tiles
   bool amd = false;
+  bool halved = false;        // vectors of 512 bits are computed, read and written in two halves: Zen 4
   int64_t last_cache = 0;     // bytes of the farthest cache, which other cores may share; 0 where none is told
 };
 const CpuFeatures& cpu_features();

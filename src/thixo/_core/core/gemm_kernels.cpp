@@ -22,12 +22,12 @@ bool find_packs(TileKernels& tiles, const std::string& name) {
 }
 
 // Where the nearest cache cannot hold a panel of A beside one of B, both come from the second in any case. Then long
-// panels are better: C is read and written less often.
+// panels are better: C is read and written less often. So they are on AMD's processors, whose second cache fills a register in a cycle.
 constexpr int64_t kLongBlock = 768;
 
 bool panels_stay_near(const TileKernels& tiles, int64_t item) {
   const int64_t near = nearest_cache_bytes();
-  return near == 0 || (tiles.width + tiles.columns) * tiles.block * item <= near;
+  return !cpu_features().amd && (near == 0 || (tiles.width + tiles.columns) * tiles.block * item <= near);
 }
 
 // The tile of a dtype that is computed as it is, and packing from `source` for it.

@@ -6,8 +6,8 @@ namespace thixo {
 
 namespace {
 
-// Bytes of panels that are kept at a time: half of a second-level cache.
-constexpr int64_t kSlabBytes = 1 << 20;
+// Bytes of panels that are kept at a time: half of a large second-level cache, or most of a smaller one.
+const int64_t kSlabBytes = second_cache_bytes() == 0 ? 1 << 20 : std::min<int64_t>(1 << 20, second_cache_bytes() / 8 * 7);
 // Up to so many row panels are all packed first: fewer where those of B cost little.
 constexpr int64_t kFew = 16, kVeryFew = 8;
 // So many k in a pass are worth a panel of B for each strip of C.

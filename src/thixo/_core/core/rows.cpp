@@ -336,16 +336,22 @@ void run_split(const RowNest& nest, const RowKernel& kernel, const RowSplit& spl
   }
   Block parts(bytes);
   const int64_t per_task = across ? rows : 1;
-  parallel_for(rows / per_task * blocks, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; ++task) {
-      const int64_t row = across ? 0 : task / blocks, block = task % blocks;
+  const int64_t tasks = rows / per_task * blocks;
+  parallel_evenly(tasks, get_num_threads() == 1 ? tasks : 1, [&](int64_t begin, int64_t end) {
+    for (int64_t task = begin; task < end;) {
+      const int64_t row = across ? 0 : task / blocks, block = task % blocks, n = std::min(unit, length - block * unit);
+      // Whole blocks of one row are so many rows of their own: one call for them, or memory would rest between two.
+      const int64_t whole = across || !cut ? 0 : std::min((row + 1) * blocks, end) - task - (blocks * unit > length && end >= (row + 1) * blocks);
+      const int64_t together = std::max<int64_t>(1, whole);
       char* pointers[2 * kMaxRowOperands];
       int64_t strides[6 * kMaxRowOperands];
       for (int k = 0; k < inputs; ++k) {
         const int64_t* s = nest.strides + 3 * k;
         const bool places = kernel.view[k] == RowView::Full || kernel.view[k] == RowView::Column;
-        pointers[k] = nest.data[k] + row * s[0] + (places ? block * unit * s[cut ? 2 : 1] : 0);
+        const int64_t step = places ? unit * s[cut ? 2 : 1] : 0;
+        pointers[k] = nest.data[k] + row * s[0] + block * step;
         std::copy_n(s, 3, strides + 3 * k);
+        if (!across) strides[3 * k] = step;
       }
       for (int p = 0; p < split.parts; ++p) {  // across rows, a block's parts lie side by side
         const int64_t item = split.part_item[p], first = across ? block * rows : row * blocks + block;
@@ -353,8 +359,8 @@ void run_split(const RowNest& nest, const RowKernel& kernel, const RowSplit& spl
         strides[3 * (inputs + p)] = item;
         strides[3 * (inputs + p) + 1] = strides[3 * (inputs + p) + 2] = 0;
       }
-      const int64_t n = std::min(unit, length - block * unit);
-      split.partial(pointers, strides, per_task, cut ? 1 : n, cut ? n : nest.columns, nullptr);
+      split.partial(pointers, strides, per_task * together, cut ? 1 : n, cut ? n : nest.columns, nullptr);
+      task += together;
     }
   });
   char* pointers[2 * kMaxRowOperands];

@@ -82,10 +82,10 @@ AHEAD = (
     2048  # bytes between what is computed and what is fetched: hardware does not look beyond a page
 )
 LEAST = 512  # elements that are worth it
-UNAIDED, ROWS = 1 << 62, 1 << 61  # as kUnaided and kRows in core/kernels/nest.h
+UNAIDED, ROWS, HALVES = 1 << 62, 1 << 61, 1 << 60  # as kUnaided, kRows and kHalves in core/kernels/nest.h
 # Vectors of one step of a loop where few instructions compute. A read whose address agrees in its last 12 bits with that of a
-# write under way waits for it: so a step reads all of them before it writes any, or, where the processor is best unaided,
-# reads and writes half a vector at a time, which makes it wait least of all. Short rows lose by it.
+# write under way waits for it: so a step reads all of them before it writes any, or, where the processor moves halves of
+# vectors, reads and writes half a vector at a time, which makes it wait least of all. Short rows lose by it.
 TOGETHER = 4
 FEW = 4
 MANY = 12  # instructions beside which a call is little
@@ -126,7 +126,7 @@ def pointwise(kernel: Kernel, name: str, target: Target) -> str:
 def _row(loop: _Loop, past_cache: str) -> None:
     """All elements of a row, that may be long and alone."""
     kernel, f, count = loop.kernel, loop.f, loop.count
-    n = f.choose(past_cache, "i64", f.sub(0, "%n"), f.op(f"and i64 %n, {ROWS - 1}"))
+    n = f.choose(past_cache, "i64", f.sub(0, "%n"), f.op(f"and i64 %n, {HALVES - 1}"))
     loop.enter()
     done = "0"
     if count > 1:
@@ -145,7 +145,7 @@ def _row(loop: _Loop, past_cache: str) -> None:
 def _one_of_many(loop: _Loop) -> None:
     """All elements of a row that is one of several, short ones most of the time."""
     kernel, f, count = loop.kernel, loop.f, loop.count
-    n, done = f.op(f"and i64 %n, {ROWS - 1}"), "0"
+    n, done = f.op(f"and i64 %n, {HALVES - 1}"), "0"
     loop.enter()
     if count > 1:
         if loop.target.masks:
@@ -154,10 +154,6 @@ def _one_of_many(loop: _Loop) -> None:
         if cost_of(kernel) <= FEW:
             taken = f.variable("i64", "0", align=8)
             many = f.compare("sge", n, LEAST // 2)
-            if loop.halves:
-                unaided = f.compare("sge", "%n", UNAIDED)
-                _together(loop, n, f.op(f"and i1 {many}, {unaided}"), taken, halves=True)
-                many = f.op(f"and i1 {many}, {f.op(f'xor i1 {unaided}, true')}")
             _together(loop, n, many, taken)
             done = f.load("i64", taken)
         whole = f.mul(f.div(n, count), count)
@@ -224,12 +220,22 @@ def _large(loop: _Loop, vectors: Lanes, n: str, past_cache: str) -> str:
         f.store("i64", whole, done)
     if cost_of(loop.kernel) <= FEW:
         many = f.compare("sge", f.choose(unaided, "i64", n, 0), LEAST)
-        _together(loop, n, many, done, halves=loop.halves)
+        _together(loop, n, many, done)
     return f.load("i64", done)
 
 
-def _together(loop: _Loop, n: str, many: str, done: str, halves: bool = False) -> None:
+def _together(loop: _Loop, n: str, many: str, done: str) -> None:
     """The loop over steps of several vectors, if there are `many` of them; `done` is how many elements it took then."""
+    if loop.halves:
+        f = loop.f
+        halves = f.compare("ne", f.op(f"and i64 %n, {HALVES}"), 0)
+        _steps(loop, n, f.op(f"and i1 {many}, {halves}"), done, halves=True)
+        many = f.op(f"and i1 {many}, {f.op(f'xor i1 {halves}, true')}")
+    _steps(loop, n, many, done)
+
+
+def _steps(loop: _Loop, n: str, many: str, done: str, halves: bool = False) -> None:
+    """That loop, with whole vectors or with halves."""
     f, step = loop.f, loop.count * TOGETHER
     pieces = 2 * TOGETHER if halves else TOGETHER
     lanes = Lanes(f, step // pieces, loop.target)

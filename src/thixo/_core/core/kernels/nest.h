@@ -30,7 +30,12 @@ constexpr int64_t kUnaided = int64_t{1} << 62;
 // Another part of it: there are several rows of n elements. After the strides, one for each operand, come those from row to row, and
 // then how many rows there are.
 constexpr int64_t kRows = int64_t{1} << 61;
-inline int64_t unaided(bool generated) { return generated && cpu_features().amd ? kUnaided : 0; }
+// And another, beside kUnaided: the processor moves half a vector at a time.
+constexpr int64_t kHalves = int64_t{1} << 60;
+inline int64_t unaided(bool generated) {
+  if (!generated || !cpu_features().amd) return 0;
+  return cpu_features().halved ? kUnaided | kHalves : kUnaided;
+}
 
 // Merge in the order given; then, if several dimensions remain, order them by the last operand's
 // strides (smallest innermost) and merge again.
