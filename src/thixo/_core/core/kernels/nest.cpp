@@ -220,9 +220,10 @@ bool outgrows_cache(const Nest& nest, int64_t grain) {
     touched += bytes;
     if (k >= nest.count - nest.results) written += bytes;
   }
+  const bool whole = cpu_features().amd && !cpu_features().halved;  // Zen 5 gains by its cache for longer
   const bool one_way = cache > 0 && cpu_features().amd && get_num_threads() > 1;
-  if (one_way) return touched >= cache / 8 * 9 && written >= cache / 8;
-  return written >= factor * kStreamedBytes || (cache > 0 && touched >= cache / 8 * 5 && written >= cache / 8);
+  if (one_way) return touched >= cache / 8 * (whole ? 12 : 9) && written >= cache / 8;
+  return written >= factor * kStreamedBytes || (cache > 0 && touched >= cache / 16 * (whole ? 15 : 10) && written >= cache / 8);
 }
 
 bool streams(const Nest& nest, int64_t grain) {
