@@ -112,8 +112,12 @@ def compare(
     target: float | None = None,
     rounds: int = 40,
     seconds: float = 0.01,
+    anew: Callable[[], tuple[Action, Action]] | None = None,
 ) -> Ratio:
     """Time both sides in turn, `rounds` times, about `seconds` each; thrice as often if the target is missed.
+
+    The further turns are of both sides made `anew`, where that is given: which pages memory has decides what stays in a
+    shared cache, so that PyTorch differs from itself by a tenth where arrays are half as large as that. All turns count.
 
     Each turn begins with a call that is not timed, so that caches and threads are this side's own; with more
     than one thread also with a pause, in which the other side's threads go to sleep, and more such calls. Of one
@@ -133,6 +137,7 @@ def compare(
     a: list[float] = []
     b: list[float] = []
     sides = ((ours, counts[0], a), (peer, counts[1], b))
+    before: list[Action] = []  # kept, or what is made anew would be in the same memory
     while True:
         for i in range(rounds):
             for action, count, kept in sides[:: 1 if i % 2 else -1]:
@@ -143,6 +148,10 @@ def compare(
         found = ratio_of(case, a, b, target)
         if found.met or found.rounds >= 3 * rounds:
             return found
+        if anew:
+            before += [action for action, _, _ in sides]
+            actions = anew()
+            sides = ((actions[0], counts[0], a), (actions[1], counts[1], b))
 
 
 def ratio_of(case: str, ours: list[float], peer: list[float], target: float | None = None) -> Ratio:

@@ -84,7 +84,15 @@ def measure(family: Family, seed: int, only: str, quick: bool) -> list[Ratio]:
             continue
         ours, peer = case.make(thixo), case.make(torch)
         check(name, ours(), peer(), case.tolerance)
-        row = compare(name, ours, peer, target=EVERY_CASE, rounds=8 if quick else 21, seconds=0.003)
+        row = compare(
+            name,
+            ours,
+            peer,
+            target=EVERY_CASE,
+            rounds=8 if quick else 21,
+            seconds=0.003,
+            anew=lambda case=case: (case.make(thixo), case.make(torch)),
+        )
         found.append(row)
         mark = "" if row.met else "  <--"
         print(
