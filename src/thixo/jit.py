@@ -24,7 +24,7 @@ from thixo.graph.constants import as_array, type_of
 from thixo.graph.ir import RESERVED, Type
 from thixo.graph.trace import Trace
 from thixo.ops import public as tx
-from thixo.pytree import tree_flatten, tree_leaves, tree_unflatten
+from thixo.pytree import Tree, tree_flatten, tree_leaves, tree_unflatten
 from thixo.symbolic import Dim
 
 __all__ = ["ScriptedFunction", "TracedFunction", "script", "trace"]
@@ -70,7 +70,9 @@ def trace(
         for i, type in enumerate(types):
             if type is not None:
                 symbolic[i] = tracer.input(names[i], type, leaves[i].requires_grad)
-        result = f(*tree_unflatten(tree, symbolic))
+        given = tree_unflatten(tree, symbolic)
+        result = f(*given)
+        _need_unchanged(tracer.graph.name, given, tree, symbolic, names)
         returned, output_tree = tree_flatten(result)
         outputs = [_output(tracer, leaf) for leaf in returned]
     graph, replaced = unify_sizes(tracer.finish())
@@ -113,6 +115,23 @@ def script(
         raise ArgumentError(f"jit.script: needs a function or a Module, got {f!r}")
     kind = PartedFunction if fallback else ScriptedFunction
     return kind(f, verify=verify, debug=debug)
+
+
+def _need_unchanged(
+    name: str, args: tuple[Any, ...], tree: Tree, leaves: list[Any], names: list[str]
+) -> None:
+    """Refuse a function that puts something else into a list or dict that it was given: a trace would not."""
+    after, now = tree_flatten(args)
+    if now == tree and all(a is b for a, b in zip(after, leaves, strict=True)):
+        return
+    changed = "its arguments"
+    if now == tree:
+        at = next(i for i, (a, b) in enumerate(zip(after, leaves, strict=True)) if a is not b)
+        changed = f"its argument {names[at]}"
+    raise TraceError(
+        f"jit.trace: {name} changes {changed}: something else is put into a list, dict or object, which a trace does not "
+        "repeat; return the new value instead, or use jit.script or tx.compile"
+    )
 
 
 def _output(tracer: Trace, leaf: Any) -> Output:

@@ -12,6 +12,7 @@ import weakref
 import pytest
 
 import thixo as tx
+from thixo.capture import sized
 
 X = tx.ones(3, 2)
 
@@ -56,6 +57,45 @@ def first(x):
 
 
 # ---- modules
+
+
+def _gradients_within(budget, monkeypatch):
+    """Of a step that is compiled: the loss, the gradients, and the peak of what it plans to use."""
+    optimized, seen = sized.optimized, []
+    monkeypatch.setattr(
+        sized,
+        "optimized",
+        lambda *args, **options: seen.append(optimized(*args, **options)) or seen[-1],
+    )
+    tx.manual_seed(0)
+    layers = [part for _ in range(12) for part in (tx.nn.Linear(32, 32), tx.nn.GELU())]
+    net, x = tx.nn.Sequential(*layers), tx.randn(256, 32)
+
+    @tx.compile(fullgraph=True, budget=budget)
+    def step(x):
+        loss = (net(x) ** 2).mean()
+        loss.backward()
+        return loss.detach()
+
+    loss = step(x)
+    monkeypatch.undo()
+    return loss.item(), [p.grad for p in net.parameters()], seen[-1].plan().peak
+
+
+@pytest.mark.parametrize("budget", [0.3, 300_000])
+def test_a_budget_takes_less_memory_and_changes_no_result(budget, monkeypatch):
+    loss, gradients, peak = _gradients_within(None, monkeypatch)
+    found, others, less = _gradients_within(budget, monkeypatch)
+    assert found == loss
+    assert all(bool((a == b).all()) for a, b in zip(gradients, others, strict=True))
+    # A part is one of what is needed before operators are joined.
+    assert less <= (budget if isinstance(budget, int) else peak / 2)
+
+
+@pytest.mark.parametrize("budget", [0, -1, True, "little"])
+def test_a_budget_is_a_number_above_zero(budget):
+    with pytest.raises(tx.errors.ArgumentError, match="compile: budget must be bytes of memory"):
+        tx.compile(lambda x: x, budget=budget)
 
 
 def test_a_module_keeps_its_state_and_its_names():

@@ -449,6 +449,26 @@ def test_wrong_use():
         tx.jit.trace(3, tx.ones(2))
 
 
+def _fills(x, table):
+    table["a"] = x.to(tx.int64)
+
+
+def _appends(x, found):
+    found.append(x * 2)
+
+
+@pytest.mark.parametrize(
+    ("f", "given", "what"),
+    [
+        (_fills, {"a": tx.ones(2)}, "its argument table_a"),
+        (_appends, [tx.ones(2)], "its arguments"),
+    ],
+)
+def test_a_function_that_changes_its_containers_is_refused(f, given, what):
+    with pytest.raises(TraceError, match=rf"{f.__name__} changes {what}: .*return the new value"):
+        tx.jit.trace(f, (tx.ones(3), given))
+
+
 # ---- modules
 
 

@@ -123,6 +123,7 @@ def compile(
     verify: bool = False,
     debug: bool = False,
     freeze: bool = False,
+    budget: int | float | None = None,
 ) -> Callable[[F], F]: ...
 @overload
 def compile(
@@ -136,6 +137,7 @@ def compile(
     verify: bool = False,
     debug: bool = False,
     freeze: bool = False,
+    budget: int | float | None = None,
 ) -> F: ...
 
 
@@ -150,6 +152,7 @@ def compile(
     verify: bool = False,
     debug: bool = False,
     freeze: bool = False,
+    budget: int | float | None = None,
 ) -> Any:
     """Make a function, a method or a Module run as compiled graphs, with the results that it has.
 
@@ -168,6 +171,8 @@ def compile(
     - `freeze`: for models that only answer. Calls that need no gradients take parameters and buffers as constants: batch norms fold
       into convolutions, and weights are prepared once, in memory of their own. After a write in place they are prepared anew. Writes
       that no tensor counts, through `.data` or an array of NumPy that shares memory, are not noticed.
+    - `budget`: of memory, where gradients are taken: bytes, or a part of what would be needed (`0.3`). Values are computed again instead of
+      being kept until it is met, those first that cost little; results stay the same.
 
     >>> @tx.compile
     ... def f(x):
@@ -187,11 +192,26 @@ def compile(
     if dynamic not in (None, True, False):
         raise ArgumentError(f"compile: dynamic must be True, False or None, got {dynamic!r}")
     options = Options(
-        bool(fullgraph), dynamic, checked_backend(backend), bool(verify), bool(debug), bool(freeze)
+        bool(fullgraph),
+        dynamic,
+        checked_backend(backend),
+        bool(verify),
+        bool(debug),
+        bool(freeze),
+        _checked_budget(budget),
     )
     if f is None:
         return functools.partial(_compiled, options=options, name=name)
     return _compiled(f, options, name)
+
+
+def _checked_budget(budget: Any) -> int | float | None:
+    number = isinstance(budget, int | float) and not isinstance(budget, bool)
+    if budget is None or (number and budget > 0):
+        return budget  # type: ignore[no-any-return]
+    raise ArgumentError(
+        f"compile: budget must be bytes of memory or a part of what is needed without one, such as 0.3; got {budget!r}"
+    )
 
 
 def _compiled(f: Any, options: Options, name: str | None) -> Any:

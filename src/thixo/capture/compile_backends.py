@@ -75,18 +75,20 @@ def checked_backend(backend: Any) -> Any:
     return backend
 
 
-def runner(graph: Graph, sizes: Sequence[str], backend: Any) -> Run:
+def runner(
+    graph: Graph, sizes: Sequence[str], backend: Any, budget: int | float | None = None
+) -> Run:
     """Something that runs a graph on tensors, as a part of the tape; it gives outputs and those sizes."""
     if backend == "eager" or len(subgraphs(graph)) > MANY:
         return Replay(graph)
     if backend == "native":
-        function = GraphFunction(graph, sizes=sizes)
+        function = GraphFunction(graph, budget=budget, sizes=sizes)
     else:
         if backend == "reference":
             build: Build = _reference
         else:
             build = backend if callable(backend) else _registered[backend]
-        function = GraphFunction(graph, sizes=sizes, run_by=_executor_of(build))
+        function = GraphFunction(graph, budget=budget, sizes=sizes, run_by=_executor_of(build))
     run: Run = function.with_sizes if sizes else lambda tensors: (function(tensors), {})
     return run if backend != "native" else Compiled(graph, function, run)
 

@@ -50,6 +50,7 @@ class Options(NamedTuple):
     verify: bool = False
     debug: bool = False
     freeze: bool = False
+    budget: int | float | None = None  # of memory
 
 
 @dataclass
@@ -94,7 +95,7 @@ class Entry:
         self.captured = captured
         self.calls = 0
         self.failures = 0
-        self.run = runner(captured.graph, captured.sizes, options.backend)
+        self.run = runner(captured.graph, captured.sizes, options.backend, options.budget)
         if options.freeze and isinstance(self.run, Compiled):
             own = (captured.graph, captured.paths, self.run.function, captured.sizes)
             self.run = frozen(*own, others=self.run)

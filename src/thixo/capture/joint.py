@@ -125,7 +125,7 @@ class GraphFunction:
         if special is not None:
             return special._compute(given)
         if program is None:
-            program = self._plain = Program(self._pure(self._changed), self._run_by)
+            program = self._plain = Program(self._pure(self._changed), self._run_by, self._budget)
         return self._results, program(given)
 
     def program_for(self, tensors: Sequence[Any]) -> Any:

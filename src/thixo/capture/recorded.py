@@ -29,9 +29,15 @@ class Program:
     [tensor([2., 2., 2.])]
     """
 
-    def __init__(self, graph: Graph, run_by: str | type[Executor] = "sunk") -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        run_by: str | type[Executor] = "sunk",
+        budget: int | float | None = None,
+    ) -> None:
         self.graph = graph
         self._run_by = run_by
+        self._budget = budget
         self._executor: Any = None
         self.quick: Any = _fits_nothing  # the last native program; None where inputs do not fit
 
@@ -44,7 +50,7 @@ class Program:
             if self._executor is None:
                 options = {"writes": True} if self.graph.mutations else {}
                 if self._run_by == "sunk":
-                    self._executor = Sized(self.graph, **options)
+                    self._executor = Sized(self.graph, self._budget, **options)
                 else:
                     self._executor = executor(optimized(self.graph), self._run_by, **options)
             found = self._executor(given)

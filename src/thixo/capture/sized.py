@@ -31,9 +31,11 @@ class Sized:
     ([tensor(3.)], [tensor(4.)], 2)
     """
 
-    def __init__(self, graph: Graph, **options: Any) -> None:
+    def __init__(self, graph: Graph, budget: int | float | None = None, **options: Any) -> None:
         self._graph = graph
-        self._options = options
+        self._budget = budget  # of memory
+        # Steps side by side take some memory.
+        self._options = options if budget is None else {**options, "side_by_side": False}
         self._places = _places(graph)
         self._first: dict[str, int] | None = None  # the sizes that came first, and what runs them
         self._special: Any = None
@@ -95,7 +97,7 @@ class Sized:
             return None
 
     def _made(self, graph: Graph) -> Any:
-        return executor(optimized(graph), "sunk", **self._options)
+        return executor(optimized(graph, budget=self._budget), "sunk", **self._options)
 
 
 def _places(graph: Graph) -> dict[str, tuple[int, int]]:

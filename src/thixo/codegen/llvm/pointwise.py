@@ -82,7 +82,11 @@ AHEAD = (
     2048  # bytes between what is computed and what is fetched: hardware does not look beyond a page
 )
 LEAST = 512  # elements that are worth it
-UNAIDED, ROWS, HALVES = 1 << 62, 1 << 61, 1 << 60  # as kUnaided, kRows and kHalves in core/kernels/nest.h
+UNAIDED, ROWS, HALVES = (
+    1 << 62,
+    1 << 61,
+    1 << 60,
+)  # as kUnaided, kRows and kHalves in core/kernels/nest.h
 # Vectors of one step of a loop where few instructions compute. A read whose address agrees in its last 12 bits with that of a
 # write under way waits for it: so a step reads all of them before it writes any, or, where the processor moves halves of
 # vectors, reads and writes half a vector at a time, which makes it wait least of all. Short rows lose by it.
