@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <sstream>
+#include <cstdlib>
 #include <thread>
 
 #if defined(__linux__)
@@ -13,7 +13,8 @@
 namespace thixo {
 namespace {
 
-// A small file as a whole; empty if there is none.
+// A small file as a whole; empty if there is none. No streams here or elsewhere in the core: where a process has two copies of
+// the C++ library, one of them inside of this module, their locales are mixed up and a stream that reads a number crashes.
 std::string text_of(const std::string& path) {
   std::string text;
   if (std::FILE* file = std::fopen(path.c_str(), "r")) {
@@ -24,10 +25,7 @@ std::string text_of(const std::string& path) {
   return text;
 }
 
-int64_t number_of(const std::string& path) {
-  int64_t number = 0;
-  return std::istringstream(text_of(path)) >> number ? number : 0;
-}
+int64_t number_of(const std::string& path) { return std::strtoll(text_of(path).c_str(), nullptr, 10); }
 
 int whole(int64_t quota, int64_t period) {
   if (quota <= 0 || period <= 0) return 0;
@@ -36,9 +34,10 @@ int whole(int64_t quota, int64_t period) {
 
 // Of one group: "max 100000" or "150000 100000", microseconds of processor time in each period.
 int newer_quota(const std::string& group) {
-  int64_t quota = 0, period = 0;
-  std::istringstream words(text_of(group + "/cpu.max"));
-  return words >> quota >> period ? whole(quota, period) : 0;
+  const std::string words = text_of(group + "/cpu.max");
+  char* end = nullptr;
+  const int64_t quota = std::strtoll(words.c_str(), &end, 10);
+  return whole(quota, std::strtoll(end, nullptr, 10));  // "max" is no number: 0
 }
 
 // The same as older systems have it; -1 where there is no limit.
@@ -64,9 +63,12 @@ int quota_on_the_way(const std::string& mount, std::string path, int (*quota_of)
 
 int quota_processors(const std::string& root) {
   const std::string mounts = root + "/sys/fs/cgroup";
-  std::istringstream lines(text_of(root + "/proc/self/cgroup"));
+  const std::string lines = text_of(root + "/proc/self/cgroup");
   int least = 0;
-  for (std::string line; std::getline(lines, line);) {  // number:controllers:path
+  for (size_t begin = 0; begin < lines.size();) {  // number:controllers:path
+    const size_t end = std::min(lines.find('\n', begin), lines.size());
+    const std::string line = lines.substr(begin, end - begin);
+    begin = end + 1;
     const size_t first = line.find(':'), second = line.find(':', first + 1);
     if (first == std::string::npos || second == std::string::npos) continue;
     const std::string controllers = line.substr(first + 1, second - first - 1), path = line.substr(second + 1);
