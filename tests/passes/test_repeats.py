@@ -135,6 +135,25 @@ def test_a_number_that_all_layers_share_is_part_of_the_graph():
     )
 
 
+def test_layers_that_stay_as_they_are_may_read_views_made_in_layers_that_become_calls():
+    with Graph() as g:
+        x = placeholder((4,), tx.float32, "x")
+        y, views = x, []
+        for _ in range(12):
+            y = deep(y * 1.5)
+            views.append(y.expand(3, 4).transpose(0, 1))
+        z = x
+        for i, view in enumerate(
+            views
+        ):  # constants differ here, so each stays where passes can use them
+            z = deep(z * constant(np.full(4, i + 1.0, np.float32)) + view.sum(1))
+    graph = Session(g, off=["fuse"]).program(z)
+    assert len(calls(graph)) == 12
+    value = tx.randn(4)
+    same = (Session(g, off=off).run(z, {x: value}).tolist() for off in ((), ["repeats"]))
+    np.testing.assert_allclose(*same, rtol=1e-6)
+
+
 def test_results_inside_of_a_layer_are_given():
     inner = []
     with Graph() as g:

@@ -138,12 +138,25 @@ class _Outline:
         for number, block in enumerate(blocks):
             alike.setdefault(block.form, []).append(number)
         chosen = [g for g in alike.values() if len(g) >= BLOCKS]
-        calls: dict[int, Node] = {}  # the number of a span -> its call
-        wanted = self._wanted(blocks, spans, chosen)
-        for group, places in zip(chosen, wanted, strict=True):
-            calls.update(self._calls([blocks[n] for n in group], group, places))
-        if not calls:
+        while True:
+            wanted = self._wanted(blocks, spans, chosen)
+            calls = [
+                self._calls([blocks[n] for n in group], group, places)
+                for group, places in zip(chosen, wanted, strict=True)
+            ]
+            if all(calls):
+                break
+            # Those that stay as they are read what they read, not what a call would: others must hand that out too.
+            chosen = [group for group, made in zip(chosen, calls, strict=True) if made]
+        if not chosen:
             return self.graph
+        call_of = {
+            number: call for made in calls for number, call in made
+        }  # by the number of a span
+        return self._with_calls(spans, call_of)
+
+    def _with_calls(self, spans: list[tuple[int, int]], calls: dict[int, Node]) -> Graph:
+        """The graph with calls in the place of some spans."""
         made = Graph(self.graph.name)
         for part in ("inputs", "constants", "guards", "outputs", "mutations", "_names"):
             setattr(made, part, getattr(self.graph, part))
