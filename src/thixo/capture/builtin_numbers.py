@@ -108,7 +108,7 @@ def tx_int64() -> Any:
 
 
 def divmod_(a: Any, b: Any) -> Any:
-    if isinstance(a, Symbolic) or isinstance(b, Symbolic):
+    if isinstance(a, Symbolic | Dim) or isinstance(b, Symbolic | Dim):
         return operators.binary("floordiv", a, b), operators.binary("mod", a, b)
     return divmod(a, b)
 

@@ -22,6 +22,12 @@ OPERATORS: dict[str, Any] = {
     "lt le gt ge eq ne neg pos invert".split()
 }
 COMPARISONS = frozenset(("lt", "le", "gt", "ge", "eq", "ne"))
+ZERO_DIVISION = {  # what Python says
+    ("floordiv", "int"): "integer division or modulo by zero",
+    ("floordiv", "float"): "float floor division by zero",
+    ("mod", "int"): "integer modulo by zero",
+    ("mod", "float"): "float modulo",
+}
 
 
 def as_tensor(x: Any, kind: str | None = None) -> Any:
@@ -119,12 +125,7 @@ def _divide(a: Any, b: Any, kind: str) -> Number:
 def _floor(op: str) -> Any:
     def rule(a: Any, b: Any, kind: str) -> Number:
         right = as_tensor(b, kind)
-        text = (
-            "integer division or modulo by zero"
-            if kind == "int"
-            else "float floor division by zero"
-        )
-        _need_divisor(b, right, "integer modulo by zero" if op == "mod" and kind == "int" else text)
+        _need_divisor(b, right, ZERO_DIVISION[op, kind])
         return Number(kind, OPERATORS[op](as_tensor(a, kind), right))
 
     return rule

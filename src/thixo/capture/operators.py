@@ -11,7 +11,14 @@ from thixo.capture.control import ifexp, or_
 from thixo.capture.effects import Text, check, text
 from thixo.capture.frames import current
 from thixo.capture.keys import pinned
-from thixo.capture.numbers import COMPARISONS, OPERATORS, as_tensor, calculate, negate
+from thixo.capture.numbers import (
+    COMPARISONS,
+    OPERATORS,
+    ZERO_DIVISION,
+    as_tensor,
+    calculate,
+    negate,
+)
 from thixo.capture.paths import look, note_identity, path_of
 from thixo.capture.refusal import Refused
 from thixo.capture.values import (
@@ -26,6 +33,7 @@ from thixo.capture.values import (
 )
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
+from thixo.symbolic import compare as compare_sizes
 
 INPLACE = {
     n: getattr(operator, "i" + n.rstrip("_"))
@@ -98,6 +106,8 @@ def binary(op: str, a: Any, b: Any) -> Any:
         return found
     if op in _BITS:  # which no open size has
         a, b = pinned(a), pinned(b)
+    if op in ("floordiv", "mod") and isinstance(a, int | Dim) and isinstance(b, int | Dim):
+        _need_divisor(b, ZERO_DIVISION[op, "int"])
     _need_known(op, a, b)
     capture = current()
     look(capture, a)
@@ -106,6 +116,15 @@ def binary(op: str, a: Any, b: Any) -> Any:
     if isinstance(made, list | dict | set):
         capture.made(made)
     return made
+
+
+def _need_divisor(b: Any, text: str) -> None:
+    """Raise as Python does where a size is divided by zero: its quotient is a formula, which nobody may look at."""
+    if is_open_size(b):
+        if compare_sizes(b, "==", 0) is None:
+            check(as_tensor(b) != 0, "ZeroDivisionError", text)
+    elif isinstance(b, int | Dim) and b == 0:  # a guard, where it is symbolic
+        raise ZeroDivisionError(text)
 
 
 def _need_known(op: str, a: Any, b: Any) -> None:

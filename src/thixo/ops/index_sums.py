@@ -83,14 +83,16 @@ class IndexSum(Op):
 class ScatterSum(Op):
     """Zeros of a shape, with elements added along an axis: y[index[i][j]][j] += src[i][j] for dim 0.
 
+    With `distinct` the caller knows that no two elements go to the same place, as behind a sort; if two do, one of them is lost.
+
     >>> tx.scatter_sum(tx.tensor([1.0, 2.0]), 0, tx.tensor([2, 2]), (3,))
     tensor([0., 0., 3.])
     """
 
-    signature = "scatter_sum(src, dim: int, index, shape: ints) -> y"
+    signature = "scatter_sum(src, dim: int, index, shape: ints, distinct: bool = False) -> y"
     method = False
 
-    def infer(src, dim, index, shape):
+    def infer(src, dim, index, shape, distinct):
         result = Spec(tuple(shape), src.dtype)
         d = check_along("scatter_sum", result, dim, index)
         check_inside("scatter_sum", index, result, "the result", except_dim=d)
@@ -98,7 +100,7 @@ class ScatterSum(Op):
         check_inside("scatter_sum", index, src, "src")
         return result
 
-    def kernel(src, dim, index, shape):
+    def kernel(src, dim, index, shape, distinct):
         y = at_least_1d(np.zeros(shape, src.dtype))
         if index.size:
             index = at_least_1d(index)
@@ -110,7 +112,7 @@ class ScatterSum(Op):
     def vjp_src(g, dim, index, src_type):
         return reach(tx.gather(g, dim, index), src_type)
 
-    def reference(src, dim, index, shape):
+    def reference(src, dim, index, shape, distinct):
         y = at_least_1d(np.zeros(shape, src.dtype))
         index, src = at_least_1d(index), at_least_1d(src)
         for i in np.ndindex(*index.shape):
@@ -121,6 +123,7 @@ class ScatterSum(Op):
         yield Sample(s.real(s.n, s.m), 0, s.ints(s.n, s.m, high=s.k), (s.k, s.m))
         yield Sample(s.real(s.n, s.m + 1), 1, s.ints(2, s.m, high=s.k), (s.n, s.k))
         yield Sample(s.real(s.n, s.m, s.k), -1, s.ints(s.n, 1, s.k, high=3), (s.n, s.m, 3))
+        yield Sample(s.real(2, 3), 1, s.array([[2, 0, 1], [0, 3, 2]], int64), (2, 4), distinct=True)
         yield Sample(s.real(s.m), 0, s.ints(0), (s.n,))
         yield Sample(s.real(), 0, s.ints(high=1), ())
 

@@ -127,14 +127,16 @@ def zeros(shape: Shape, like: Any) -> Any:
     return tx.zeros(tuple(shape), dtype=like.dtype)
 
 
-def place(g: Any, indices: Any, shape: Shape, dim: int, keepdim: bool) -> Any:
-    """The gradient of elements that were picked along an axis, put back where they came from."""
+def place(
+    g: Any, indices: Any, shape: Shape, dim: int, keepdim: bool, distinct: bool = False
+) -> Any:
+    """The gradient of elements that were picked along an axis, each at most once if `distinct`, put back where they came from."""
     if not len(shape):
         return g
     d = normalize_dim(dim, len(shape), "gradient")
     if not keepdim:
         g, indices = tx.unsqueeze(g, d), tx.unsqueeze(indices, d)
-    return tx.scatter_sum(g, d, indices, tuple(shape))
+    return tx.scatter_sum(g, d, indices, tuple(shape), distinct)
 
 
 def share_ties(

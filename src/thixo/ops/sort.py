@@ -88,7 +88,7 @@ class Sort(Op):
         return np.take_along_axis(input, indices, axis=dim), indices
 
     def vjp(g_values, indices, dim):
-        return place(g_values, indices, g_values.shape, dim, True)
+        return place(g_values, indices, g_values.shape, dim, True, distinct=True)
 
     def reference(input, dim, descending, stable):
         return _sorted_reference(input, dim, descending)
@@ -175,7 +175,7 @@ class Topk(Op):
         return np.take_along_axis(input, indices, axis=dim), indices.copy()
 
     def vjp(g_values, indices, input_type, dim):
-        return place(g_values, indices, input_type.shape, dim, True)
+        return place(g_values, indices, input_type.shape, dim, True, distinct=True)
 
     def reference(input, k, dim, largest, sorted):
         if input.ndim and k == 0:

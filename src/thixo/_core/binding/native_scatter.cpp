@@ -363,7 +363,7 @@ bool scatter_set(const Operator&, PyObject* const* slots, Results& out) { return
 bool scatter_add(const Operator&, PyObject* const* slots, Results& out) { return scatter_into(slots, Write::Add, &out); }
 bool scatter_add_in_place(const Operator&, PyObject* const* slots) { return scatter_into(slots, Write::Add, nullptr); }
 
-// scatter_sum(src, dim, index, shape)
+// scatter_sum(src, dim, index, shape, distinct)
 bool scatter_sum(const Operator&, PyObject* const* slots, Results& out) {
   Ref<Tensor> src = ref_of(slots[0]), index = ref_of(slots[2]);
   if (!PyTuple_Check(slots[3]) || !is_integer(index->dtype) || index->numel == 0) return false;
@@ -380,9 +380,10 @@ bool scatter_sum(const Operator&, PyObject* const* slots, Results& out) {
   constexpr int64_t kParts = 16;  // enough for all threads to make their zeros themselves
   bool whole = index->numel >= kParts * index->sizes[axis];  // each part of the result gets something
   for (int d = 0; d < sizes.size(); ++d) whole = whole && (d == axis || sizes[d] == index->sizes[d]);
-  const DType kept = sum_dtype(src->dtype, Write::Add);
+  const Write write = slots[4] == Py_True ? Write::Set : Write::Add;
+  const DType kept = sum_dtype(src->dtype, write);
   Ref<Tensor> y = whole ? empty(sizes, kept) : zeros_of(sizes, kept);
-  return write_along(y, axis, index, slots[0], Write::Add, false, whole) && finish(y, src->dtype, out);
+  return write_along(y, axis, index, slots[0], write, false, whole) && finish(y, src->dtype, out);
 }
 
 }  // namespace
