@@ -7,6 +7,7 @@
 
 #include "allocator.h"
 #include "kernels.h"
+#include "kernels/nest.h"
 #include "stream.h"
 #include "thread_pool.h"
 
@@ -309,6 +310,24 @@ struct Streamed {
   }
 };
 
+// Whether a kernel had better write past the cache by itself: lanes across rows, which go through memory in its own order.
+bool writes_past_cache(const RowNest& nest, const RowKernel& kernel) {
+  if (!kStreams || nest.layout != RowLayout::Across) return false;
+  const int64_t elements = nest.outer_total * nest.rows * nest.segments * nest.columns;
+  int64_t touched = 0, written = 0;
+  for (int k = 0; k < kernel.count; ++k) {
+    if (kernel.view[k] != RowView::Full) continue;
+    const int64_t item = item_size(kernel.dtype[k]);
+    if (nest.packed[k] || reinterpret_cast<uintptr_t>(nest.data[k]) % static_cast<uintptr_t>(item)) return false;
+    bool again = false;  // in place it is in the cache already
+    for (int i = 0; i < k; ++i) again = again || nest.data[i] == nest.data[k];
+    if (again && kernel.written[k]) return false;
+    touched += again ? 0 : elements * item;
+    if (kernel.written[k]) written += elements * item;
+  }
+  return written && outgrows_cache(touched, written);
+}
+
 }  // namespace
 
 bool wants_split(const RowNest& nest, const RowKernel& kernel) {
@@ -470,7 +489,7 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
   }
   const size_t scratch = row_scratch(nest, kernel);
   const Streamed streamed(nest, kernel);
-  const bool past_cache = streamed.count && !in_parts;
+  const bool past_cache = streamed.count && !in_parts, by_itself = writes_past_cache(nest, kernel);
   parallel_evenly(nest.outer_total * chunks, grain, [&](int64_t begin, int64_t end) {
     Block block(scratch), near(static_cast<size_t>(past_cache ? streamed.total : 0));
     for (int64_t task = begin; task < end;) {
@@ -489,7 +508,8 @@ void run_rows(const RowNest& given, const RowKernel& kernel, RowLoop loop) {
       if (past_cache) {
         streamed.run(nest, kernel, loop, pointers, rows, near.data, block.data);
       } else if (!in_parts) {
-        loop(pointers, nest.strides, rows, nest.segments, nest.columns, block.data);
+        loop(pointers, nest.strides, rows, nest.segments, nest.columns, block.data, 0, by_itself);
+        if (by_itself) stream_end();
       } else {
         Packings parts;
         int64_t strides[3 * kMaxRowOperands];

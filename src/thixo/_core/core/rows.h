@@ -15,6 +15,9 @@ enum class RowView : uint8_t { Full, Row, Column, One };
 // Lanes along the row, or across rows. See codegen/llvm/rows.py and rows_across.py for what each expects of strides.
 enum class RowLayout : uint8_t { Along, Across };
 
+// Part of what a kernel is told of memory: its results are too large for a cache (codegen/llvm/rows_past_cache.py).
+constexpr int64_t kPastCache = int64_t{1} << 62;
+
 // A generated function. Strides in bytes, three for each operand: from row to row, from segment to segment, from place
 // to place. `first`: the number of the first place, where a kernel that reduces nothing is given some places of the rows
 // (lanes across rows only).
@@ -24,9 +27,10 @@ struct RowLoop {
 
   explicit operator bool() const { return address; }
   void operator()(char* const* pointers, const int64_t* strides, int64_t rows, int64_t segments, int64_t columns,
-                  char* scratch, int64_t first = 0) const {
+                  char* scratch, int64_t first = 0, bool past_cache = false) const {
     // AMD's processors foresee what comes next, and what asks for it besides gets in their way: sums took 1.3 times as long.
-    address(pointers, strides, rows, segments, columns, scratch, cpu_features().amd ? 0 : -1, first);
+    const int64_t fetches = !cpu_features().amd ? -1 : past_cache ? kPastCache : 0;
+    address(pointers, strides, rows, segments, columns, scratch, fetches, first);
   }
 };
 

@@ -7,7 +7,7 @@ A row is `segments` stretches of `columns` places. An operand has three strides 
 segment to segment, from place to place. Here the last is the element's size, or 0 for what is read; other
 operands (`row`, `one`) may have any. What is stored in a `column` operand is added to what is there: the caller makes
 it zero first. `scratch` has room for the lines that `slots_of` counts. `fetches` is -1 where the kernel asks for memory ahead
-of time, and 0 where the processor had better foresee that alone.
+of time, and 0 where the processor had better foresee that alone; with PAST_CACHE added, results are too large for its caches.
 """
 
 from __future__ import annotations

@@ -127,7 +127,8 @@ class Block:
     ) -> None:
         self.plan, self.kernel = places.plan, places.plan.kernel
         self.f, self.lanes = places.f, lanes
-        self.bases, self.strides, self.total = places.bases, places.strides, places.total
+        self.bases, self.total = places.bases, places.total
+        self.own_strides = self.strides = places.strides
         self.groups, self.width, self.masked = groups, width, masked
         self.left: str | None = None
         self.values: dict[int, list[str]] = {}  # uniform ones: a vector for each group
@@ -159,7 +160,7 @@ class Block:
     def turn_to(self, segment: str) -> None:
         """The places of this segment come next."""
         f = self.f
-        self.first = f.mul(segment, "%columns")
+        self.first, self.strides = f.mul(segment, "%columns"), self.own_strides
         self.places = [f.at(row, f.mul(segment, s[1])) if o.view in ("full", "column") else row
                        for row, s, o in zip(self.rows, self.strides, self.kernel.operands, strict=True)]  # fmt: skip
 

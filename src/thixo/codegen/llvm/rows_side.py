@@ -94,7 +94,7 @@ class SideBySide:
                     f.store(one.register, one.start, f.at(one.saved, group, one.register))
         f.store("i64", "0", self.leaf)
         wide = f.compare("sge", self.kinds[0].number, WIDE)
-        visit = f.choose(f.compare("eq", "%fetches", 0), "i64", self.foreseen, VISIT)
+        visit = f.choose(f.compare("sge", "%fetches", 0), "i64", self.foreseen, VISIT)
         step = f.choose(wide, "i64", visit, leaf)
         with f.loop(0, "%segments") as segment, f.loop(0, "%columns", leaf) as place:
             stop = f.min(f.add(place, leaf), "%columns")

@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING
 
 from thixo.codegen.instructions import BYTES
 from thixo.codegen.llvm.emit import Function
-from thixo.codegen.llvm.rows_side import LEVELS, MOST, ROOM, Kind, SideBySide
+from thixo.codegen.llvm.rows_past_cache import Near
+from thixo.codegen.llvm.rows_side import LEVELS, ROOM, Kind, SideBySide
 from thixo.codegen.llvm.rows_stages import Stages, Walk
 
 if TYPE_CHECKING:
     from thixo.codegen.llvm.rows_across import Block
 
+MOST = 16  # blocks side by side: as many as make whole rows of memory are one long stretch
 PLACES = 4  # of a block before the next block's turn, which begins with more than that of a single walk does
+MANY_OPERANDS = 3  # from so many on that is one place: each place of each of them is another page
 MANY = 3  # blocks from which on memory is asked for ahead
-SOON = 8  # places between what is computed and what is asked for
+SOON = 8, 4  # places between what is computed and what is asked for; the same of many operands
 HELD = (
     1 << 19
 )  # bytes of an operand's block from which on the second cache does not hold it for the next walk
@@ -35,7 +38,7 @@ def blocks_of_walks(plan: Stages, lanes: int, groups: int) -> int:
     if any(body[v].type == "bool" for v in held_values(plan)):
         return 1
     summed = sum(BYTES[body[r].type] for w in plan.walks for r in w.reduces)
-    return min(MOST, ROOM // (summed * lanes * groups * (LEVELS + 1)))
+    return min(MOST, 2 * ROOM // (summed * lanes * groups * (LEVELS + 1)))
 
 
 def _met(plan: Stages, walk: Walk) -> set[int]:
@@ -63,7 +66,7 @@ def wanted(f: Function, row_bytes: int) -> str:
     """Whether to: blocks of rows are longer than the second cache, of a processor that foresees long streams by itself."""
     bytes = f.mul(f.mul("%segments", "%columns"), row_bytes)
     long = f.compare("sge", bytes, HELD)
-    return f.op(f"and i1 {long}, {f.compare('eq', '%fetches', 0)}")
+    return f.op(f"and i1 {long}, {f.compare('sge', '%fetches', 0)}")
 
 
 class SideBySideWalks:
@@ -96,10 +99,21 @@ class SideBySideWalks:
 class _OneWalk(SideBySide):
     """A walk among several: it fetches what those before it have found, and keeps what it finds."""
 
-    foreseen = PLACES
     held: list[dict[int, str]]
     known: set[int]
     wide: str  # whether so many blocks are left
+
+    def __init__(
+        self,
+        f: Function,
+        plan: Stages,
+        blocks: int,
+        forms: list[tuple[Block, int, int]],
+        walk: Walk,
+    ) -> None:
+        super().__init__(f, plan, blocks, forms, walk)
+        many = sum(o.view == "full" for o in plan.kernel.operands) >= MANY_OPERANDS
+        self.foreseen, self.soon = 1 if many else PLACES, SOON[many]
 
     def place(self, kind: Kind, v: int, group: int) -> str:
         """Where a block's value of a row waits."""
@@ -131,7 +145,7 @@ class _OneWalk(SideBySide):
         """
         f = self.f
         with f.when(self.wide):
-            kind.block.fetch_soon(self.walk, f.add(first, SOON), f.add(last, SOON))
+            kind.block.fetch_soon(self.walk, f.add(first, self.soon), f.add(last, self.soon))
 
     def write_stretch(self, start: str, leaf: int) -> None:
         """One walk through a stretch of rows; the last reduces nothing."""
@@ -141,14 +155,24 @@ class _OneWalk(SideBySide):
         if self.walk.reduces:
             super().write_stretch(start, leaf)
             return
-        self.count(start, f.min(f.sub("%rows", start), self.stretch))
-        with f.loop(0, "%segments") as segment, f.loop(0, "%columns", PLACES) as first:
-            last = f.min(f.add(first, PLACES), "%columns")
+        rows = f.min(rows, self.stretch)
+        self.count(start, rows)
+        near = None
+        if Near.fits(self.plan, self.walk, self.kinds[0].block.lanes.target):
+            near = Near(f, self.plan, self.walk, self.stretch, self.foreseen)
+        with f.loop(0, "%segments") as segment, f.loop(0, "%columns", self.foreseen) as first:
+            last = f.min(f.add(first, self.foreseen), "%columns")
             for kind in self.each():
                 kind.block.turn_to(segment)
+                if near:
+                    row = f.add(kind.first, f.mul(kind.index, kind.rows))
+                    near.redirect(kind.block, f.sub(row, start), first)
                 self.turned(kind, first, last)
                 with f.loop(first, last) as i:
                     kind.block.body(self.walk, [], i, fetches=False)
+            if near:
+                with f.when(near.wanted):
+                    near.write_out(self.kinds[0].block, start, rows, segment, first, last)
         for kind in self.each():
             kind.block.define(self.walk.uniform)
 

@@ -209,21 +209,14 @@ int64_t bytes_of(const Nest& nest, int k) {
   return bytes;
 }
 
-// Whether the results are in no cache when they are read: there are many of them, or the call itself touches more of a cache
-// than others leave to it. AMD's cores that share a cache also share one way from it to memory, and one core fills that: several
-// write into the cache faster for as long as it holds most of what they touch.
 bool outgrows_cache(const Nest& nest, int64_t grain) {
-  const int64_t factor = grain < kLightGrain ? kHeavy : 1, cache = cpu_features().last_cache * factor;
   int64_t touched = 0, written = 0;
   for (int k = 0; k < nest.count; ++k) {
     const int64_t bytes = repeats(nest, k) ? 0 : bytes_of(nest, k);
     touched += bytes;
     if (k >= nest.count - nest.results) written += bytes;
   }
-  const bool whole = cpu_features().amd && !cpu_features().halved;  // Zen 5 gains by its cache for longer
-  const bool one_way = cache > 0 && cpu_features().amd && get_num_threads() > 1;
-  if (one_way) return touched >= cache / 8 * (whole ? 12 : 9) && written >= cache / 8;
-  return written >= factor * kStreamedBytes || (cache > 0 && touched >= cache / 16 * (whole ? 15 : 10) && written >= cache / 8);
+  return thixo::outgrows_cache(touched, written, grain < kLightGrain ? kHeavy : 1);
 }
 
 bool streams(const Nest& nest, int64_t grain) {
@@ -377,6 +370,16 @@ void run_counted(Loop loop, const Array* arrays, int64_t grain, bool in_lines) {
 }
 
 }  // namespace
+
+// AMD's cores that share a cache also share one way from it to memory, and one core fills that: several write into the cache
+// faster for as long as it holds most of what they touch.
+bool outgrows_cache(int64_t touched, int64_t written, int64_t factor) {
+  const int64_t cache = cpu_features().last_cache * factor;
+  const bool whole = cpu_features().amd && !cpu_features().halved;  // Zen 5 gains by its cache for longer
+  const bool one_way = cache > 0 && cpu_features().amd && get_num_threads() > 1;
+  if (one_way) return touched >= cache / 8 * (whole ? 12 : 9) && written >= cache / 8;
+  return written >= factor * kStreamedBytes || (cache > 0 && touched >= cache / 16 * (whole ? 15 : 10) && written >= cache / 8);
+}
 
 void build_nest(Nest& nest, const Array* arrays, int count) {
   if (count > kMaxOperands) {

@@ -37,6 +37,10 @@ inline int64_t unaided(bool generated) {
   return cpu_features().halved ? kUnaided | kHalves : kUnaided;
 }
 
+// Whether results are in no cache when they are read: there are many of them, or the call itself touches more of a cache
+// than others leave to it. All bytes that it touches, those of results, and how many times more it computes than a plain sum.
+bool outgrows_cache(int64_t touched, int64_t written, int64_t factor = 1);
+
 // Merge in the order given; then, if several dimensions remain, order them by the last operand's
 // strides (smallest innermost) and merge again.
 void build_nest(Nest& nest, const Array* arrays, int count);
