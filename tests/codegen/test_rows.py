@@ -17,6 +17,7 @@ from thixo.codegen.kernel import REGISTER, Kernel, Operand
 from thixo.codegen.llvm.compile import loaded, object_code
 from thixo.codegen.llvm.rows import PAD, along, slots_of
 from thixo.codegen.llvm.rows_across import across, width_of
+from thixo.codegen.llvm.rows_past_cache import PAST_CACHE
 from thixo.codegen.llvm.target import PORTABLE, host
 from thixo.codegen.rowwise_split import split
 
@@ -174,36 +175,53 @@ def test_rows_in_blocks_and_rows_alone(columns):
             check(kernel, (rows, 1, columns), "along", target)
 
 
-@pytest.mark.parametrize("rows", [40, 197, 330, 600])
-def test_walks_side_by_side_are_those_of_each_block(rows):
-    """Long columns of a matrix: processors that foresee streams go through them in another order, to the same bits."""
+@pytest.mark.parametrize("also", [False, True])
+@pytest.mark.parametrize("rows", [40, 197, 330, 1100])
+def test_walks_side_by_side_are_those_of_each_block(rows, also):
+    """Long columns of a matrix: processors that foresee streams go through them in another order, to the same bits.
+
+    So do those that write results past the cache; and nothing beside the results is written.
+    """
     b = Builder()
     x, count = b.load(0, "f32"), b.columns().cast("f32")
     mean = b.reduce("add", x) / count
     centred = x - mean
     var = b.reduce("add", centred * centred) / count
-    b.store(1, centred / b.emit("sqrt", var))
+    y = centred / b.emit("sqrt", var)
+    b.store(1, y * b.load(3, "f32") if also else y)
     b.store(2, mean)
-    operands = (Operand("f32"), Operand("f32", "full", True), Operand("f32", "row", True))
-    kernel = Kernel(operands, tuple(b.instructions))
+    operands = [
+        Operand("f32"),
+        Operand("f32", "full", True),
+        Operand("f32", "row", True),
+        Operand("f32"),
+    ]
+    kernel = Kernel(tuple(operands[: 3 + also]), tuple(b.instructions))
     columns = 2051
-    x = np.random.default_rng(rows).normal(size=(columns, rows)).astype(np.float32)
+    rng = np.random.default_rng(rows)
+    x, factor = rng.normal(size=(2, columns, rows)).astype(np.float32)
     address = ctypes.cast(_function(kernel, "across", host()), ctypes.c_void_p).value
     numbers = (ctypes.c_int64,) * 3
     call = ctypes.CFUNCTYPE(
         None, ctypes.c_void_p, ctypes.c_void_p, *numbers, ctypes.c_void_p, *numbers[:2]
     )(address)
     found = []
-    for fetches in (0, -1):
-        arrays = x, np.zeros_like(x), np.zeros(rows, np.float32)
-        pointers = (ctypes.c_void_p * 3)(*(a.ctypes.data for a in arrays))
-        strides = (ctypes.c_int64 * 9)(4, 0, 4 * rows, 4, 0, 4 * rows, 4, 0, 0)
+    for fetches in (0, PAST_CACHE, -1):
+        room = np.full(x.size + 64, 7, np.float32)
+        y = room[21:][: x.size].reshape(x.shape)  # at the begin of no line
+        arrays = x, y, np.zeros(rows, np.float32), factor
+        pointers = (ctypes.c_void_p * 4)(*(a.ctypes.data for a in arrays))
+        strides = (ctypes.c_int64 * 12)(4, 0, 4 * rows, 4, 0, 4 * rows, 4, 0, 0, 4, 0, 4 * rows)
         call(pointers, strides, rows, 1, columns, None, fetches, 0)
-        found.append(arrays[1:])
-    for side, alone in zip(*found, strict=True):
-        np.testing.assert_array_equal(side, alone)
+        assert (room[:21] == 7).all()
+        assert (room[21 + x.size :] == 7).all()
+        found.append(arrays[1:3])
+    for one, mean in found:
+        np.testing.assert_array_equal(one, found[-1][0])
+        np.testing.assert_array_equal(mean, found[-1][1])
     wide = x.astype(np.float64)
-    np.testing.assert_allclose(found[0][0], (wide - wide.mean(0)) / wide.std(0), rtol=1e-4, atol=1e-4)  # fmt: skip
+    expected = (wide - wide.mean(0)) / wide.std(0) * (factor if also else 1)
+    np.testing.assert_allclose(found[0][0], expected, rtol=1e-4, atol=1e-4)
 
 
 def _reduction(dtype, combiner):
