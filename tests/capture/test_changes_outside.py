@@ -207,3 +207,69 @@ def test_the_default_dtype_may_change(way):
         assert called(tx.ones(1)).dtype is tx.float64
     finally:
         tx.set_default_dtype(tx.float32)
+
+
+# ---- parts of tensors
+
+PARTS = {
+    "element": lambda t: t[0] * 2,
+    "elements": lambda t: t[1:] + t[..., 0] + t[None, 1],
+    "detached": lambda t: t.detach(),
+    "data": lambda t: t.data + t.data[1],
+    "rows": lambda t: sum(i * row for i, row in enumerate(t)),
+    "unpacked": lambda t: (lambda a, *rest: a - rest[1])(*t),
+    "zipped": lambda t: tx.stack([a * b for a, b in zip(t, t * 2, strict=True)]),
+    "by_a_method": lambda t: t.__getitem__(1),
+    "by_a_function": lambda t: operator.getitem(t, 1) + operator.itemgetter(2)(t),
+    "mapped": lambda t: sum(map(tx.Tensor.detach, [t, t * 2])),
+    "copied": lambda t: tx.tensor(t) * 2,
+    "made_of_numbers": lambda t: tx.as_tensor([t[0], 1.0]) + tx.tensor([t.sum(), t[1]]),
+    "as_a_number": lambda t: tx.ones(1) * float(t[0]) + t[1].item(),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_of_a_tensor_is_that_of_the_tensor_which_is_there_now(part, way):
+    take = PARTS[part]
+    called = WAYS[way](lambda holder: take(holder.tensor))
+    for values in ([1.0, 2.0, 4.0], [3.0, -1.0, 0.5], [7.0, 8.0, -9.0, 1.0]):
+        holder = types.SimpleNamespace(tensor=tx.tensor(values))
+        assert called(holder).tolist() == take(holder.tensor).tolist()
+
+
+def write_an_element(t):
+    t[0].add_(1)
+
+
+def write_a_slice(t):
+    rest = t[1:]
+    rest *= 2
+
+
+def write_what_is_detached(t):
+    t.detach().mul_(3)
+
+
+def write_rows(t):
+    for row in t:
+        row.sub_(t[0])
+
+
+def write_what_was_read(t):
+    t[1] += t[0]
+    t[0], t[2] = t[2].clone(), t[0].clone()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "write",
+    [write_an_element, write_a_slice, write_what_is_detached, write_rows, write_what_was_read],
+)
+def test_what_is_written_through_a_view_is_the_tensor_which_is_there_now(write, way):
+    called = WAYS[way](lambda holder: write(holder.tensor))
+    for values in ([1.0, 2.0, 4.0], [3.0, -1.0, 0.5], [7.0, 8.0, -9.0, 1.0]):
+        holder, same = (types.SimpleNamespace(tensor=tx.tensor(values)) for _ in range(2))
+        write(same.tensor)
+        called(holder)
+        assert holder.tensor.tolist() == same.tensor.tolist()

@@ -157,3 +157,42 @@ def test_a_view_of_a_leaf_is_not_written_and_one_of_what_was_computed_is(make):
         make(written_through_a_view)(tx.tensor([1.0, 2.0], requires_grad=True))
     found = [called(lambda y, f=f: f(y * 1.0), [1.0, 2.0]) for f in (written_through_a_view, make(written_through_a_view))]  # fmt: skip
     assert found[0] == found[1]
+
+
+def detached_turn_by_turn(x):
+    state, total = x * 0, 0
+    for _ in range(3):
+        state = (state + x).sin()
+        total = total + state.sum()
+        state.detach_()
+    return total
+
+
+def detached_after_others_used_it(x):
+    y = x * 2
+    z = y * 3
+    y.detach_().mul_(5)
+    return z + y * x
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+@pytest.mark.parametrize("f", [detached_turn_by_turn, detached_after_others_used_it])
+def test_no_gradient_flows_through_what_is_detached_in_place(f, make):
+    x, captured = tx.tensor([0.3, 0.4], requires_grad=True), make(f)
+    found, expected = captured(x), f(x)
+    tx.testing.assert_close(found, expected)
+    (grad,), (wanted,) = (tx.autograd.grad(y.sum(), [x]) for y in (found, expected))
+    tx.testing.assert_close(grad, wanted)
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+def test_a_tensor_from_outside_that_is_detached_in_place_stays_so(make):
+    def f(holder):
+        holder["x"].detach_()
+        return holder["x"] * 2
+
+    captured = make(f)
+    for _ in range(2):
+        holder = {"x": tx.ones(2, requires_grad=True)}
+        assert not captured(holder).requires_grad
+        assert not holder["x"].requires_grad

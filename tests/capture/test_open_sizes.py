@@ -34,10 +34,36 @@ def behind_a_tensors_condition(v):
     return n, (v.sum() if v.sum() < 100 and n > 0 else v.sum() * 2)
 
 
+def divided_by(v):
+    n = v.shape[0] * 3 % 9
+    found = []
+    for divide in (lambda: 6 // n, lambda: 7 % n, lambda: divmod(v.shape[0], n), lambda: n // 0):
+        try:
+            found.append(divide())
+        except ZeroDivisionError as error:
+            found.append(str(error))
+    try:
+        6 // n  # nobody looks at it
+        found.append("divided")
+    except ZeroDivisionError:
+        pass
+    return found
+
+
 @pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
-@pytest.mark.parametrize("function", [in_containers, as_numbers, behind_a_tensors_condition])
+@pytest.mark.parametrize(
+    "function", [in_containers, as_numbers, behind_a_tensors_condition, divided_by]
+)
 def test_every_size_gives_what_python_gives(function, make):
     captured = make(function)
     for size in (3, 4, 2, 5, 3, 1, 6, 7):
         v = tx.ones(size)
         assert str(captured(v)) == str(function(v))
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+def test_a_size_of_zero_is_no_divisor(make):
+    captured = make(lambda v: v * (12 // (v.shape[0] - 3)))
+    assert captured(tx.ones(5)).tolist() == [6] * 5
+    with pytest.raises(ZeroDivisionError):
+        captured(tx.ones(3))

@@ -3,8 +3,10 @@
 import collections
 import copy
 import dataclasses
+import functools
 import inspect
 import itertools
+import operator
 
 import pytest
 
@@ -336,6 +338,35 @@ def test_counters_are_returned_with_what_they_counted(route):
 
 def test_chains_of_lists_and_tensors(route):
     agree(lambda x: sum(itertools.chain.from_iterable([[x, x * 2], x.unbind(), (1,)])), route)
+
+
+def changed_by_functions(values, table, seen):
+    operator.setitem(values, 0, 5)
+    operator.delitem(values, 1)
+    operator.iadd(values, [1])
+    functools.reduce(operator.iconcat, [values, (2,), [3]])
+    list(map(operator.setitem, [table], ["mapped"], [8]))
+    operator.ior(table, {"b": 2})
+    return operator.isub(seen, {1})
+
+
+def changed_by_methods(values, table, seen):
+    values.__setitem__(0, 7)
+    values.__delitem__(1)
+    values.__iadd__([4, 5])
+    table.__setitem__("c", 3)
+    table.__delitem__("a")
+    seen.__ior__({9})
+    return values.__len__(), table.__contains__("a"), list(values.__iter__())
+
+
+@pytest.mark.parametrize("change", [changed_by_functions, changed_by_methods])
+def test_syntax_by_its_functions_and_methods_changes_what_it_is_given(change, route):
+    captured = route(lambda x, *given: (change(*given), x * 2))
+    for count in (3, 4, 3):
+        given, same = ((list(range(count)), {"a": 1}, {1, 2}) for _ in range(2))
+        assert captured(tx.ones(2), *given)[0] == change(*same)
+        assert given == same
 
 
 # ---- exceptions

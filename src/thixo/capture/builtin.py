@@ -15,6 +15,7 @@ from thixo.autograd.backward import backward, grad
 from thixo.capture import control, gradients, operators
 from thixo.capture.builtin_numbers import (
     abs_,
+    as_tensor_,
     converter,
     divmod_,
     isclose,
@@ -56,6 +57,8 @@ from thixo.capture.builtin_sequences import (
 from thixo.capture.items import enumerate_, range_, reversed_, zip_
 from thixo.capture.refusal import Refused
 from thixo.dtype import DType
+from thixo.making import as_tensor
+from thixo.ops import public
 from thixo.tensor import tensor
 
 _PURE_MODULES = frozenset(
@@ -136,13 +139,36 @@ for _name in "add sub mul truediv floordiv mod pow matmul and_ or_ xor lt le gt 
 
 
 REPLACED[tensor] = tensor_
+REPLACED[as_tensor] = as_tensor_
 REPLACED[backward] = gradients.backward
 REPLACED[grad] = gradients.grad
 METHODS: dict[str, Any] = {
-    "requires_grad": gradients.requires_grad,
+    "requires_grad": gradients.requires_grad, "detach_": gradients.detach_,
     "retain_grad": gradients.retain_grad,
     "register_hook": gradients.register_hook,
     "item": item, "tolist": tolist, "backward": gradients.backward,
     "numpy": _refused("numpy()", "it needs the values of a tensor", "use operators of tensors"),
-    "__len__": len_, "__bool__": operators.truth,
+    "detach": public.detach, "deepcopy": deepcopy_, "contains": operators.contains,
 }  # fmt: skip
+
+
+def _element(name: str) -> Any:
+    def use(*args: Any) -> Any:
+        from thixo.capture import elements
+
+        return getattr(elements, name)(*args)
+
+    return use
+
+
+# What Python's syntax does, by the names of its methods; one that changes what it is called of is no pure function.
+SYNTAX: dict[str, Any] = {
+    "getitem": _element("item"), "setitem": _element("set_item"), "delitem": _element("del_item"),
+    "len": len_, "bool": operators.truth, "iter": iter_, "contains": operators.contains,
+}  # fmt: skip
+for _name in operators.INPLACE:
+    SYNTAX["i" + _name.rstrip("_")] = functools.partial(operators.inplace, _name)
+for _name in SYNTAX:
+    if hasattr(operator, _name):
+        REPLACED[getattr(operator, _name)] = SYNTAX[_name]
+REPLACED[operator.iconcat] = SYNTAX["iadd"]

@@ -12,6 +12,7 @@ from thixo.capture.refusal import Refused
 from thixo.capture.values import DTYPES, Choice, Mixed, Number, Symbolic, kind_of
 from thixo.dtype import bool as bool_
 from thixo.dtype import get_default_dtype
+from thixo.making import as_tensor as as_a_tensor
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
 from thixo.tensor import tensor
@@ -169,6 +170,8 @@ def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> 
 def tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
     """`tx.tensor`, of lists with numbers in them that the data decide."""
     look(current(), data)
+    if isinstance(data, _core.Tensor):
+        data = tx.detach(data)  # as a node: of one from outside, too
     if isinstance(data, _core.Tensor) or not _has_number(data):
         return tensor(data, *args, **kwargs)
     dtype = kwargs.get("dtype", args[0] if args else None)
@@ -176,6 +179,14 @@ def tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
     if dtype is None and made.dtype.is_floating_point:
         dtype = get_default_dtype()
     return made if dtype is None else tx.to(made, dtype)
+
+
+def as_tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
+    """`tx.as_tensor`, which is `tx.tensor` of a list."""
+    if not isinstance(data, list | tuple):
+        return as_a_tensor(data, *args, **kwargs)
+    names = ("dtype", "device")
+    return tensor_(data, **dict(zip(names, args, strict=False)), **kwargs)
 
 
 def _has_number(x: Any) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 from thixo import _core
 from thixo.capture import partial, ragged
-from thixo.capture.builtin import METHODS, REPLACED, is_pure
+from thixo.capture.builtin import METHODS, REPLACED, SYNTAX, is_pure
 from thixo.capture.convert import APART, PLAIN, TELLING, convert, is_converted
 from thixo.capture.effects import check
 from thixo.capture.frames import Capture, current
@@ -387,7 +387,7 @@ def _argument(a: Any, other: Any, what: str) -> Any:
             return weak(a, other)
         return tx.to(a.tensor, float32) if a.kind == "float" else a.tensor
     if isinstance(a, _core.Tensor):
-        if a._value is None and not a.ndim and not a.requires_grad:
+        if _is_number_outside(a):
             trace = current_trace()
             assert trace is not None
             return make_symbolic(
@@ -400,9 +400,14 @@ def _argument(a: Any, other: Any, what: str) -> Any:
         raise Refused(what, f"an argument is {a!r}", "use tensors")
     if type(a) in (list, tuple):
         current().readable(a)
-        if any(isinstance(e, Symbolic | list | tuple) for e in a):
+        if any(isinstance(e, Symbolic | list | tuple) or _is_number_outside(e) for e in a):
             return type(a)(_element(e, what) for e in a)
     return a
+
+
+def _is_number_outside(a: Any) -> bool:
+    """Whether it is a tensor from outside that code may take for the number it is now."""
+    return isinstance(a, _core.Tensor) and a._value is None and not a.ndim and not a.requires_grad
 
 
 def _element(a: Any, what: str) -> Any:
@@ -458,6 +463,8 @@ def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
     owner = getattr(f, "__self__", None)
     name = f.__name__
     capture = current()
+    if isinstance(owner, (_core.Tensor, *CONTAINERS)) and name[:2] == "__" and name[2:-2] in SYNTAX:
+        return SYNTAX[name[2:-2]](owner, *args, **kwargs)
     if isinstance(owner, _core.Tensor):
         return call_operator(f, args, kwargs)
     if isinstance(owner, set | frozenset):  # one element, or several

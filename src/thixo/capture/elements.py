@@ -8,7 +8,7 @@ from thixo.capture import control, operators, partial
 from thixo.capture.builtin_sequences import iterate
 from thixo.capture.callees import call, call_function
 from thixo.capture.frames import current
-from thixo.capture.items import part, row
+from thixo.capture.items import indexed, row
 from thixo.capture.journal import CONTAINERS
 from thixo.capture.keys import pinned
 from thixo.capture.numbers import as_tensor, weak
@@ -43,7 +43,7 @@ def item(x: Any, key: Any) -> Any:
     if isinstance(x, _core.Tensor):
         if isinstance(key, Number):
             return row(x, key.tensor)
-        return part(x, _index(key))
+        return indexed(x, _index(key))
     if is_ragged(x) and type(key) is int and key in (0, -1):
         look(current(), x, ragged=True)
         return _end_of(x if key == 0 else x[::-1])
@@ -143,7 +143,7 @@ def unpack(x: Any, count: int, star: int | None) -> Any:
         if size != count:  # a guard, where it is symbolic
             many = "too many values to unpack" if size > count else "not enough values to unpack"
             raise ValueError(many)
-        return [part(x, i) for i in range(count)]
+        return [indexed(x, i) for i in range(count)]
     items = [control.usable(e, "a part of what is unpacked") for e in iterate(x)]
     if star is not None:
         after = count - star - 1
@@ -191,7 +191,7 @@ def _is_changeable(x: Any, what: str) -> bool:
 def _at(x: Any, key: Any) -> Any:
     """What an augmented assignment reads; not kept, so a row need not be a view."""
     if isinstance(x, _core.Tensor) and isinstance(key, Number):
-        return part(x, key.tensor)
+        return indexed(x, key.tensor)
     return item(x, key)
 
 

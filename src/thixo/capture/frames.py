@@ -429,6 +429,19 @@ def need_fresh(capture: Capture, tensor: Any) -> None:
         )
 
 
+def need_path(capture: Capture, tensor: Any) -> None:
+    """Refuse a view of a tensor from outside that no node takes: another call may find another tensor there."""
+    known = capture.tensors.get(id(tensor))
+    if known is not None and known[0] is tensor:
+        return
+    for other, path in capture.tensors.values():
+        if _core.shares_memory(other, tensor):
+            raise Refused(
+                "a tensor", f"it is a view of {path} that was taken past the graph",
+                "take it by x[...], x.view() or x.detach(), or outside of what is captured",
+            )  # fmt: skip
+
+
 class Outer(_Inside):
     """The trace of a captured function."""
 
@@ -437,6 +450,11 @@ class Outer(_Inside):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.aliases = CaptureAliases(self)
+
+    def value_of(self, tensor: Any) -> Any:
+        if tensor._value is None and id(tensor) not in self.constants:
+            need_path(current(), tensor)
+        return super().value_of(tensor)
 
     def _record_mutations(self) -> None:
         self.renewed = {}  # what is written is marked as all that was made under no_grad

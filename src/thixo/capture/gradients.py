@@ -17,6 +17,7 @@ from thixo.capture.paths import Path, read
 from thixo.capture.refusal import Refused
 from thixo.graph.ir import Value, values_in
 from thixo.graph.trace import Trace, current_trace, make_symbolic
+from thixo.ops import public as tx
 
 _OUTSIDE = "do it outside of what is captured"
 
@@ -214,6 +215,24 @@ def requires_grad(x: Any, flag: bool = True) -> Any:
     change(trace.value_of(x))  # the graph's input may need gradients still
     capture.asked |= flag and not capture.journal.levels[0][cell.key][1]
     capture.takes_gradients = True
+    return x
+
+
+def detach_(x: Any) -> Any:
+    """`x.detach_()`: the tensor is the value it was, as a node that no gradients flow through."""
+    if not x.requires_grad:
+        return x
+    capture, trace = current(), current_trace()
+    assert trace is not None
+    if path_of_tensor(capture, x) is not None:
+        if not x.is_leaf or id(x) in capture.branched:
+            raise Refused("detach_()", "of a tensor from outside that was computed", _OUTSIDE)
+        return requires_grad(x, False)
+    shares = trace.aliases._root(x) is not x or trace.aliases.families.get(id(x))
+    if shares or x._value is None or capture.depth:
+        what = "of a tensor with views" if shares else "under a condition, or of an unknown tensor"
+        raise Refused("detach_()", what, "write x = x.detach()")
+    _core.become(x, tx.detach(x))
     return x
 
 

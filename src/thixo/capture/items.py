@@ -41,26 +41,26 @@ class Items:
 
     def listed(self) -> list[Any]:
         """All items, where the length is known."""
-        return [self.build([part(s, i) for s in self.slices]) for i in range(self.length)]
+        return [self.build([indexed(s, i) for s in self.slices]) for i in range(self.length)]
 
     def first(self) -> Any:
         """The first item."""
-        return self.build([part(s, 0) for s in self.slices])
+        return self.build([indexed(s, 0) for s in self.slices])
 
     def rest(self) -> "Items":
         """All but the first item."""
         rest = slice(1, None)
-        return Items(self.length - 1, [part(s, rest) for s in self.slices], self.build)
+        return Items(self.length - 1, [indexed(s, rest) for s in self.slices], self.build)
 
 
-def part(x: Any, index: Any) -> Any:
+def indexed(x: Any, index: Any) -> Any:
     """`x[index]` of a tensor, as nodes: of one from outside, the core would take a view by itself."""
     return getitem(x, index)
 
 
 def row(x: Any, place: Any) -> Any:
     """A row at a place that the data decide: a copy, where Python has a view."""
-    made = part(x, place)
+    made = indexed(x, place)
     trace = current_trace()
     assert trace is not None
     current().copies.append((weakref.ref(made), trace.aliases._root(x)))
@@ -155,14 +155,14 @@ def zip_(*args: Any, strict: bool = False) -> Any:
         length = known
     if not isinstance(length, Dim):
         columns = [
-            Items(length, [part(s, slice(length)) for s in p.slices], p.build).listed()
+            Items(length, [indexed(s, slice(length)) for s in p.slices], p.build).listed()
             if isinstance(p, Items)
             else p[:length]
             for p in parts
         ]
         return zip(*columns, strict=True)
     counts = [len(p.slices) for p in parts]
-    slices = [part(s, slice(length)) for p in parts for s in p.slices]
+    slices = [indexed(s, slice(length)) for p in parts for s in p.slices]
 
     def build(rows: Sequence[Any]) -> Any:
         found, at = [], 0
