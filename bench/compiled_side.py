@@ -9,7 +9,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bench.static_side import BUDGET
+from static_side import BUDGET
 
 
 def decorators() -> dict[str, Callable[[Any], Any]]:

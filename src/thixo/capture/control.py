@@ -11,6 +11,7 @@ from typing import Any
 
 from thixo import _core
 from thixo.capture.carry import MISSING, Carry, looked_up
+from thixo.capture.copies import note_results
 from thixo.capture.effects import fail
 from thixo.capture.frames import DEPTH, Inner, current
 from thixo.capture.journal import Content
@@ -228,7 +229,7 @@ def cond(test: Any, then: Any, other: Any, get: Get, put: Put, names: Sequence[s
     made = [m(values) for m in variables]
     if put is not None:
         put(made)
-    note_copies(capture, copies, values, (a.frame, b.frame))
+    note_results(capture.copies, copies, values, (a.frame, b.frame))
     for cell, maker in cells:
         value = maker(values)
         if isinstance(value, Union) and isinstance(cell, Content):
@@ -274,23 +275,6 @@ def _is_past_tape(frame: Inner, value: Any) -> bool:
     """Whether a tensor that became this had no write that the tape knows."""
     known = frame.known_to_the_tape(value)
     return known in frame._ungraded or (known is not value and known in frame.graph.inputs)
-
-
-def note_copies(
-    capture: Any, kept: Sequence[tuple[int, Any, Any]], values: Sequence[Any], frames: Any
-) -> None:
-    """Note results that for Python are tensors which others know too: a write would show there."""
-    places = {(side, id(t)): p for p, *pair in kept for side, t in enumerate(pair)}
-    for place, *pair in kept:
-        for side, t in enumerate(pair):
-            if not isinstance(t, _core.Tensor):
-                continue
-            frame = frames[side]
-            root = frame.aliases._root(t)
-            if root._value is None or root._value not in frame._own or id(root) in frame._seen:
-                capture.copies.append((weakref.ref(values[place]), root))
-            elif root is not t and (side, id(root)) in places:
-                capture.copies.append((weakref.ref(values[place]), values[places[side, id(root)]]))
 
 
 def _shown(name: str) -> str:

@@ -295,6 +295,7 @@ class Loop:
         ]
         self.count = len(self.slots)
         self.stacked: Callable[[], Sequence[Any]] = tuple  # further results of each turn
+        self.turns = Turns()
 
     def _all(self) -> list[Slot]:
         return self.slots
@@ -314,7 +315,7 @@ class Loop:
                 self.start,
                 True,
             )
-            if self._compare(left):
+            if self._compare(left) and not self._shares_more(left, given, rows):
                 roots = [outer.aliases._root(r) for r in rows]
                 if any(outer.aliases._root(t) is r for t in self.tensors for r in roots):
                     raise Refused(
@@ -326,6 +327,29 @@ class Loop:
                 return
         raise Refused(
             "a loop", "the kinds of its variables do not settle", "make them fixed before it"
+        )
+
+    def _shares_more(self, left: Left, given: Sequence[Any], rows: Sequence[Any]) -> bool:
+        """Whether what a turn begins with may be a tensor that it writes, which was not known."""
+        outer = current_trace()
+        end = self.count + len(self.cells)
+        starts = [self._initial(i) for i in range(end)]
+        kept = [
+            *left.variables,
+            *(left.cells[c.key][1] if c.key in left.cells else None for c in self.cells),
+        ]
+        slots = self.slots[:end]
+        known = self.turns.others
+        self.turns.take(
+            self.capture.copies,
+            (outer, left.frame),
+            *(tensors_by_place(slots, [leaves(_split(x)[1]) for x in v]) for v in (starts, kept)),
+            self.stands_for,
+        )
+        return any(
+            key in left.tensors and key not in known.get(place, {})
+            for place, others in self.turns.others.items()
+            for key in others
         )
 
     def _initial(self, i: int) -> Any:
@@ -359,6 +383,8 @@ class Loop:
         for tensor, value in zip(self.tensors, values[self.count + len(self.cells) :], strict=True):
             frame.value_of(tensor)
             frame.aliases.hand(tensor, value)
+        self.stands_for = _stand_for(inputs, slices, rows, end)
+        self.turns.begin(self.capture.copies, inputs)
         kept = [s._value for s in (*slices, *inputs)]
         self.turn(slices)
         for tensor, value in zip((*slices, *inputs), kept, strict=True):
@@ -438,16 +464,6 @@ class Loop:
         assert outer is not None
         values = list(values)
         made = self._decoded(values)
-        for i, slot in enumerate(self.slots[: self.count]):
-            for old, new in zip(
-                leaves(slot.start), leaves(freeze(_value(made[i]), self.capture)), strict=False
-            ):
-                if (
-                    isinstance(old, _core.Tensor)
-                    and isinstance(new, _core.Tensor)
-                    and old is not new
-                ):
-                    self.capture.copies.append((weakref.ref(new), outer.aliases._root(old)))
         final = []
         for i, slot in enumerate(self.slots[: self.count]):
             if slot.lost is not None:
@@ -463,15 +479,7 @@ class Loop:
                 self.capture.journal.write(cell, value)
         for tensor, value in zip(self.tensors, made[self.count + len(self.cells) :], strict=True):
             assign(outer, tensor, value, [self.left])
-        for x, new in zip(self.left.variables, made, strict=False):
-            if new is None:
-                continue
-            found = leaves(freeze(_value(new), self.capture))
-            for old, copy in zip(leaves(_value(x)), found, strict=False):
-                same = self.left.tensors.get(id(old))
-                if same is not None and isinstance(copy, _core.Tensor) and copy is not old:
-                    # For Python both are one tensor.
-                    self.capture.copies.append((weakref.ref(copy), outer.aliases._root(same[0])))
+        self.turns.end(self.capture.copies, values)
 
 
 def _written(x: Any, start: Any, left: Left) -> Any:
@@ -489,10 +497,6 @@ def _written(x: Any, start: Any, left: Left) -> Any:
         ]
         return made
     return left.tensors[id(x)][1] if id(x) in left.tensors else x
-
-
-def _value(x: Any) -> Any:
-    return x.value if isinstance(x, Maybe) else x
 
 
 __all__ = ["for_", "make_symbolic", "while_"]

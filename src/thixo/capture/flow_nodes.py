@@ -11,7 +11,8 @@ from typing import Any
 
 from thixo.capture import callees, control, control_loops
 from thixo.capture.carry import form
-from thixo.capture.control import append, assign, known_tensors, note_copies, trace_branch
+from thixo.capture.control import append, assign, known_tensors, trace_branch
+from thixo.capture.copies import note_results
 from thixo.capture.flow_values import (
     name_of,
     need_same_kinds,
@@ -20,7 +21,7 @@ from thixo.capture.flow_values import (
     tensors,
     truth,
 )
-from thixo.capture.frames import Capture, Inner, Outer, capturing, current, need_fresh, written
+from thixo.capture.frames import Capture, Inner, Outer, capturing, current
 from thixo.capture.numbers import as_tensor
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
@@ -71,8 +72,8 @@ def recording(what: str) -> Iterator[None]:
     capture = trace.by_hand
     if capture is None:
         capture = trace.by_hand = Capture(converts=False)
-        trace.aliases.before_write = functools.partial(_as_trace_error, written, capture)
-        trace.need_fresh = functools.partial(_as_trace_error, need_fresh, capture)
+        trace.aliases.before_write = functools.partial(_as_trace_error, capture.copies.written)
+        trace.need_fresh = functools.partial(_as_trace_error, capture.copies.need_fresh)
     try:
         with capturing(capture):
             yield
@@ -83,9 +84,9 @@ def recording(what: str) -> Iterator[None]:
         raise TraceError(f"{what}: {refusal.text()}") from cause
 
 
-def _as_trace_error(check: Callable[[Capture, Any], None], capture: Capture, tensor: Any) -> None:
+def _as_trace_error(check: Callable[[Any], None], tensor: Any) -> None:
     try:
-        check(capture, tensor)
+        check(tensor)
     except Refused as refusal:
         raise TraceError(f"trace: {refusal.text()}") from None
 
@@ -190,7 +191,7 @@ def _node(what: str, chosen: Any, sides: Any, left: Any, clock: int) -> list[Any
     values = append(outer, op, args, captured, graded, known_tensors(frames))
     count = len(given)
     kept = [(i, *(r[i] for r in results)) for i in range(count)]
-    note_copies(current(), kept, values, frames)
+    note_results(current().copies, kept, values, frames)
     for (_, tensor), value in zip(targets, values[count:], strict=True):
         assign(outer, tensor, value, left)
     return values[:count]

@@ -8,6 +8,7 @@ from types import GeneratorType
 from typing import Any
 
 from thixo import _core
+from thixo.capture.copies import Copies
 from thixo.capture.journal import CONTAINERS, Content, Journal
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Poison, is_partial, is_ragged
@@ -52,7 +53,7 @@ class Capture:
         self.only_inside: str | None = None  # why gradients that are taken outside would be others
         self.undo: list[Any] = []  # what is taken back where the capture fails
         self.looked: dict[int, Any] = {}  # containers whose content has been looked at
-        self.copies: list[tuple[Any, Any]] = []  # rows that are views for Python and copies here
+        self.copies = Copies()  # tensors that are others for Python, or views of them
         self.created: dict[int, tuple[Any, int]] = {}  # id -> an object made inside, and when
         self.frozen: dict[
             int, tuple[Any, str]
@@ -60,9 +61,6 @@ class Capture:
         self.poisoned: dict[int, Poison] = {}
         self.merged: dict[int, Any] = {}  # references to tensors that are one of several for Python
         self.outside: dict[Any, Any] = {}  # key of a cell that was there before -> its owner's path
-        self.stale: dict[
-            int, Any
-        ] = {}  # rows of tensors that were written: Python would show the write
         self.clock = 0
         self.depth = 0
         self.iterators: dict[int, tuple[Any, int]] = {}  # made inside, and when
@@ -189,7 +187,7 @@ class CaptureAliases(Aliases):
 
     def assign(self, target: Any, result: Any) -> None:
         root = self._root(target)
-        written(current(), root)
+        current().copies.written(root)
         if (
             target is not root
             and target.requires_grad
@@ -234,7 +232,7 @@ class CaptureAliases(Aliases):
     def hand(self, target: Any, value: Any) -> None:
         """What a tensor is where a turn of a loop begins: nobody wrote it."""
         root = self._root(target)
-        written(current(), root)
+        current().copies.written(root)
         if value.requires_grad:
             self.handed[id(root)] = root
         super().assign(target, value)
@@ -249,20 +247,6 @@ class CaptureAliases(Aliases):
 def _is_leaf(root: Any) -> bool:
     """Whether it is a leaf of the tape for Python, too: an argument that was computed outside is none."""
     return root.requires_grad and root.is_leaf and id(root) not in current().branched
-
-
-def written(capture: Capture, root: Any) -> None:
-    """A tensor is about to be written: refuse copies, and note those of it that Python would show the write in."""
-    for ref, base in capture.copies:
-        copy = ref()
-        if copy is not None and copy is root:
-            raise Refused(
-                "a write to a tensor",
-                "it is a row, or one of several tensors, at a place that the data decide",
-                "write to a clone() of it",
-            )
-        if copy is not None and base is root:
-            capture.stale[id(copy)] = ref
 
 
 class InnerAliases(CaptureAliases):
@@ -334,7 +318,7 @@ class _Inside(Trace):
         return way_back(name, self)
 
     def value_of(self, tensor: Any) -> Any:
-        need_fresh(current(), tensor)
+        current().copies.need_fresh(tensor)
         return super().value_of(tensor)
 
     def known_to_the_tape(self, value: Any) -> Any:
@@ -416,17 +400,6 @@ def way_back(name: str, outer: Trace) -> Any:
     from thixo.capture.functions import Back
 
     return Back(name, outer)
-
-
-def need_fresh(capture: Capture, tensor: Any) -> None:
-    """Refuse a copy of a row where Python has a view that has changed meanwhile."""
-    stale = capture.stale
-    if stale and id(tensor) in stale and stale[id(tensor)]() is tensor:
-        raise Refused(
-            "a tensor",
-            "it was taken from another one, at a place that the data decide, which was written since",
-            "take a clone() of it",
-        )
 
 
 def need_path(capture: Capture, tensor: Any) -> None:

@@ -63,7 +63,8 @@ def row(x: Any, place: Any) -> Any:
     made = indexed(x, place)
     trace = current_trace()
     assert trace is not None
-    current().copies.append((weakref.ref(made), trace.aliases._root(x)))
+    copies = current().copies
+    copies.note(made, copies.reached(trace.aliases, x))
     return made
 
 

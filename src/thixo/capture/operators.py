@@ -224,7 +224,7 @@ def inplace(op: str, a: Any, b: Any) -> Any:
 
     if isinstance(a, Union):
         return spread(a, lambda one: inplace(op, one, b))
-    if isinstance(a, Mixed) and any(ref() is a.tensor for ref, _ in current().copies):
+    if isinstance(a, Mixed) and current().copies.others(a.tensor):
         raise Refused(
             "an assignment in place", "the tensor may be one that others know", "write x = x + y"
         )
