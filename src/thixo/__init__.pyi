@@ -1275,7 +1275,7 @@ def scatter_reduce_(input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce
     """A copy of the input whose elements are reduced with all source elements sent to them."""
 def scatter_set(input: Tensor, dim: _int, index: Tensor, src: Tensor | _Number, *, out: Tensor | None = None) -> Tensor:
     """A copy of the input with elements replaced: y[index[i][j]][j] = src[i][j] for dim 0."""
-def scatter_sum(src: Tensor, dim: _int, index: Tensor, shape: _int | Sequence[_int], *, out: Tensor | None = None) -> Tensor:
+def scatter_sum(src: Tensor, dim: _int, index: Tensor, shape: _int | Sequence[_int], distinct: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Zeros of a shape, with elements added along an axis: y[index[i][j]][j] += src[i][j] for dim 0."""
 def searchsorted(sorted_sequence: Tensor, input: Tensor | _Number, *, out_int32: _bool = False, right: _bool = False, side: _str | None = None, sorter: Tensor | None = None, out: Tensor | None = None) -> Tensor:
     """Where values would go in sorted sequences (of the last axis) so that these stay sorted."""

@@ -239,6 +239,7 @@ def test_writes_by_index(rng, shape, dtype):
             expected = x.copy()
             np.put_along_axis(expected, unique, x, d)
             same(tx.scatter(t, d, strided(rng, unique), t), expected)
+            same(tx.scatter_sum(t, d, strided(rng, unique), shape, distinct=True), expected)
 
 
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "bool"])
