@@ -17,6 +17,7 @@ from thixo import _core
 from thixo.capture.fallback import PartedFunction
 from thixo.capture.function import Output, TracedFunction
 from thixo.capture.naming import captured_names, input_names
+from thixo.capture.past_tape import WholeTrace
 from thixo.capture.script import ScriptedFunction
 from thixo.capture.simplify import unify_sizes
 from thixo.errors import ArgumentError, ThixoError, TraceError
@@ -62,14 +63,15 @@ def trace(
 
     from thixo.random import fork_rng
 
-    tracer = Trace(_function_name(f))
-    tracer.is_users = True
+    tracer = WholeTrace(_function_name(f))
     tracer.names.update(captured_names(f))
     with fork_rng(), tracer:  # a seed that f sets is not part of the graph: the check must see that
         symbolic = list(leaves)
         for i, type in enumerate(types):
             if type is not None:
                 symbolic[i] = tracer.input(names[i], type, leaves[i].requires_grad)
+                if not leaves[i].is_leaf:
+                    tracer.branched.add(id(symbolic[i]))
         given = tree_unflatten(tree, symbolic)
         result = f(*given)
         _need_unchanged(tracer.graph.name, given, tree, symbolic, names)

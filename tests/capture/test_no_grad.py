@@ -196,3 +196,56 @@ def test_a_tensor_from_outside_that_is_detached_in_place_stays_so(make):
         holder = {"x": tx.ones(2, requires_grad=True)}
         assert not captured(holder).requires_grad
         assert not holder["x"].requires_grad
+
+
+def written_at_the_start(y):
+    with tx.no_grad():
+        y *= 1.1
+    return y + y * y
+
+
+def written_through_views(y):
+    tail = y[1:]
+    with tx.no_grad():
+        y.mul_(3)
+        tail.add_(1)
+    return y * tail.sum()
+
+
+def written_detached(y):
+    y.detach().mul_(2)
+    y.detach()[1:].add_(1)
+    return y * y
+
+
+@pytest.mark.parametrize("of", [lambda y: y, lambda y: y * 2])
+@pytest.mark.parametrize(
+    "make", [lambda f, y: tx.jit.trace(f, y), lambda f, y: tx.jit.script(f)], ids=["trace", "script"]
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "f",
+    [written, views, written_at_the_start, written_through_views, written_detached],
+)  # fmt: skip
+def test_a_tensor_that_is_written_past_the_tape_keeps_its_history(f, make, of):
+    captured = make(f, tx.tensor([0.5, 2.0, 1.0], requires_grad=True))
+    values = [1.0, 2.0, -3.0]
+    found, expected = (called(lambda y, g=g: g(of(y)), values) for g in (captured, f))
+    assert found[0] == pytest.approx(expected[0])
+    assert found[1] == pytest.approx(expected[1])
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+def test_gradients_of_what_follows_a_step_inside(make):
+    def f(w, x):
+        (gradient,) = tx.autograd.grad(((w * x) ** 2).sum(), [w])
+        with tx.no_grad():
+            w.sub_(0.1 * gradient)
+        return ((w * x) ** 2).sum()
+
+    def gradients(call):
+        w, x = (tx.tensor(v, requires_grad=True) for v in ([1.0, 2.0], [0.5, -1.0]))
+        call(w, x).backward()
+        return w.tolist(), w.grad.tolist(), x.grad.tolist()
+
+    for found, expected in zip(gradients(make(f)), gradients(f), strict=True):
+        assert found == pytest.approx(expected)

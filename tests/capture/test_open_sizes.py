@@ -67,3 +67,24 @@ def test_a_size_of_zero_is_no_divisor(make):
     assert captured(tx.ones(5)).tolist() == [6] * 5
     with pytest.raises(ZeroDivisionError):
         captured(tx.ones(3))
+
+
+@pytest.mark.parametrize("make", [tx.jit.script, tx.compile])
+def test_gradients_of_loops_whose_variables_become_others_of_equal_size(make):
+    def f(x, y, v, w):
+        for _ in v:
+            return v * 1
+        for _ in range(2):
+            while x < 4:
+                v = v if y < 2 else w
+                return w
+        return v
+
+    def gradients(call, size):
+        given = [tx.ones(*shape, requires_grad=True) for shape in ((), (), (size,), (size,))]
+        call(*given).sum().backward()
+        return [None if t.grad is None else t.grad.tolist() for t in given]
+
+    captured = make(f)
+    for size in (3, 4, 5):
+        assert gradients(captured, size) == gradients(f, size)

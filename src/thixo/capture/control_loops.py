@@ -1,11 +1,9 @@
 """Loops at run time: Python's as long as Python decides, a node from the moment on that a tensor does."""
 
 import functools
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from thixo import _core
 from thixo.capture.control import (
     Get,
     Left,
@@ -17,9 +15,10 @@ from thixo.capture.control import (
     settled,
     trace_branch,
 )
+from thixo.capture.copies import Turns, tensors_by_place
 from thixo.capture.frames import Inner, current
 from thixo.capture.items import Items, as_items
-from thixo.capture.merge import Frozen, freeze
+from thixo.capture.merge import Frozen, _split, freeze
 from thixo.capture.numbers import as_tensor
 from thixo.capture.paths import note_old
 from thixo.capture.refusal import Refused
@@ -289,6 +288,9 @@ class Loop:
         self.turn, self.get, self.put = turn, get, put
         self.start = () if get is None else tuple(get())
         self.cells: list[Any] = []
+        self.stands_for: dict[
+            int, Any
+        ] = {}  # id of what a turn begins with -> its place, or the tensor outside
         self.tensors: list[Any] = []
         self.slots = [
             Slot(n, freeze(v, self.capture)) for n, v in zip(names, self.start, strict=True)
@@ -296,9 +298,6 @@ class Loop:
         self.count = len(self.slots)
         self.stacked: Callable[[], Sequence[Any]] = tuple  # further results of each turn
         self.turns = Turns()
-
-    def _all(self) -> list[Slot]:
-        return self.slots
 
     def settle(self, rows: Sequence[Any]) -> None:
         """Trace the body until it is stable; `frame` and `state` are then there."""
@@ -332,18 +331,16 @@ class Loop:
     def _shares_more(self, left: Left, given: Sequence[Any], rows: Sequence[Any]) -> bool:
         """Whether what a turn begins with may be a tensor that it writes, which was not known."""
         outer = current_trace()
-        end = self.count + len(self.cells)
-        starts = [self._initial(i) for i in range(end)]
-        kept = [
-            *left.variables,
-            *(left.cells[c.key][1] if c.key in left.cells else None for c in self.cells),
-        ]
-        slots = self.slots[:end]
+        slots = self.slots[: self.count + len(self.cells)]
+        starts = [self._initial(i) for i in range(len(slots))]
+        kept = list(left.variables)
+        kept += [left.cells[c.key][1] if c.key in left.cells else None for c in self.cells]
         known = self.turns.others
         self.turns.take(
             self.capture.copies,
             (outer, left.frame),
-            *(tensors_by_place(slots, [leaves(_split(x)[1]) for x in v]) for v in (starts, kept)),
+            tensors_by_place(slots, [leaves(_split(x)[1]) for x in starts]),
+            tensors_by_place(slots, [leaves(_split(x)[1]) for x in kept]),
             self.stands_for,
         )
         return any(
@@ -383,7 +380,9 @@ class Loop:
         for tensor, value in zip(self.tensors, values[self.count + len(self.cells) :], strict=True):
             frame.value_of(tensor)
             frame.aliases.hand(tensor, value)
-        self.stands_for = _stand_for(inputs, slices, rows, end)
+        carried = sum(slot.width for slot in self.slots[: self.count + len(self.cells)])
+        self.stands_for = {id(x): i if i < carried else given[i] for i, x in enumerate(inputs)}
+        self.stands_for.update((id(x), of) for x, of in zip(slices, rows, strict=True))
         self.turns.begin(self.capture.copies, inputs)
         kept = [s._value for s in (*slices, *inputs)]
         self.turn(slices)
@@ -462,8 +461,7 @@ class Loop:
         """Let the program go on with what the loop left."""
         outer = current_trace()
         assert outer is not None
-        values = list(values)
-        made = self._decoded(values)
+        made = self._decoded(list(values))
         final = []
         for i, slot in enumerate(self.slots[: self.count]):
             if slot.lost is not None:

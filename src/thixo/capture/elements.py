@@ -41,9 +41,8 @@ def item(x: Any, key: Any) -> Any:
     if isinstance(x, dict):
         key = pinned(key)
     if isinstance(x, _core.Tensor):
-        if isinstance(key, Number):
-            return row(x, key.tensor)
-        return indexed(x, _index(key))
+        place = _index(key)
+        return row(x, place) if _is_one_place(place) else indexed(x, place)
     if is_ragged(x) and type(key) is int and key in (0, -1):
         look(current(), x, ragged=True)
         return _end_of(x if key == 0 else x[::-1])
@@ -175,6 +174,18 @@ def _index(key: Any) -> Any:
     return key
 
 
+def _is_one_place(index: Any) -> bool:
+    """Whether it is a view for Python, at a place that the data decide: single numbers among slices."""
+    parts = index if isinstance(index, tuple) else (index,)
+    tensors = [p for p in parts if isinstance(p, _core.Tensor)]
+    rest = [p for p in parts if not isinstance(p, _core.Tensor)]
+    return (
+        len(tensors) > 0
+        and all(t.ndim == 0 and t.dtype.kind in "iu" for t in tensors)
+        and not any(isinstance(p, bool | list) for p in rest)
+    )
+
+
 def _holds_symbols(x: Any) -> bool:
     return isinstance(x, Symbolic) or (isinstance(x, list | tuple) and any(map(_holds_symbols, x)))
 
@@ -190,9 +201,7 @@ def _is_changeable(x: Any, what: str) -> bool:
 
 def _at(x: Any, key: Any) -> Any:
     """What an augmented assignment reads; not kept, so a row need not be a view."""
-    if isinstance(x, _core.Tensor) and isinstance(key, Number):
-        return indexed(x, key.tensor)
-    return item(x, key)
+    return indexed(x, _index(key)) if isinstance(x, _core.Tensor) else item(x, key)
 
 
 def _place(x: Any, key: Any) -> Number:

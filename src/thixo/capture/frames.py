@@ -10,13 +10,12 @@ from typing import Any
 from thixo import _core
 from thixo.capture.copies import Copies
 from thixo.capture.journal import CONTAINERS, Content, Journal
+from thixo.capture.past_tape import KeepingAliases, KeepingTrace, WholeTrace
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Poison, is_partial, is_ragged
-from thixo.errors import InplaceError, describe
 from thixo.graph import trace as tracing
 from thixo.graph.alias import Aliases
 from thixo.graph.body import Body
-from thixo.graph.own_gradient import passed_to
 from thixo.graph.sizes import symbols_in
 from thixo.graph.trace import Trace, make_symbolic, remove_dead
 from thixo.guards import keep
@@ -174,60 +173,16 @@ def capturing(capture: Capture) -> Iterator[None]:
         _active.stack.pop()
 
 
-class CaptureAliases(Aliases):
+class CaptureAliases(KeepingAliases):
     """Refuses writes that Python's views would show and copies here would not."""
 
     def __init__(self, trace: Any) -> None:
         super().__init__(trace)
         self.handed: dict[int, Any] = {}  # what a loop carries and has gradients
 
-    def write(self, op: Any, args: Any) -> None:
-        with self._unshared(self._root(args[0])):
-            super().write(op, args)
-
     def assign(self, target: Any, result: Any) -> None:
-        root = self._root(target)
-        current().copies.written(root)
-        if (
-            target is not root
-            and target.requires_grad
-            and _is_leaf(root)
-            and _core.is_grad_enabled()
-        ):
-            raise InplaceError(
-                f"in-place write: a view of a leaf {describe(root)} that requires grad was about to be changed in place; "
-                "do it under no_grad(), or on a clone"
-            )
-        before = self._with_history(root) if self._is_past_tape(root) else []
-        with self._unshared(root):
-            super().assign(target, result)
-        for tensor, value in before:  # the tape does not know of the write
-            self.trace.renewed[tensor._value] = value
-            self.trace._ungraded.add(tensor._value)
-
-    def _is_past_tape(self, root: Any) -> bool:
-        """Whether a write to a tensor leaves its history as it is: under no_grad, and always for a leaf (by .data)."""
-        return _is_leaf(root) or (self._has_history(root) and not _core.is_grad_enabled())
-
-    @contextmanager
-    def _unshared(self, root: Any) -> Iterator[None]:
-        """Values that a write past the tape makes have the tensor's history: nobody else gets them."""
-        kept = self.trace.numbers
-        if self._is_past_tape(root):
-            self.trace.numbers = None
-        try:
-            yield
-        finally:
-            self.trace.numbers = kept
-
-    def _with_history(self, root: Any) -> list[tuple[Any, Any]]:
-        """Those of a tensor and its views that require gradients, and what they denote."""
-        members = [root, *(view.ref() for view in self.families.get(id(root), ()))]
-        living = [t for t in members if t is not None and self._has_history(t)]
-        return [(t, self.trace.value_of(t)) for t in living]
-
-    def _has_history(self, tensor: Any) -> bool:
-        return tensor.requires_grad or id(tensor) in self.handed
+        current().copies.written(self._root(target))
+        super().assign(target, result)
 
     def hand(self, target: Any, value: Any) -> None:
         """What a tensor is where a turn of a loop begins: nobody wrote it."""
@@ -235,18 +190,14 @@ class CaptureAliases(Aliases):
         current().copies.written(root)
         if value.requires_grad:
             self.handed[id(root)] = root
-        super().assign(target, value)
+        Aliases.assign(self, target, value)
 
-    def _put_back(self, view: Any, new: Any) -> Any:
-        parent = view.parent
-        if view.op.full_name == "detach" and (parent.is_leaf or not parent.requires_grad):
-            return new  # it is the same memory, and there is no history that would not know
-        return super()._put_back(view, new)
+    def _is_leaf(self, root: Any) -> bool:
+        """Whether it is a leaf of the tape for Python, too: an argument that was computed outside is none."""
+        return super()._is_leaf(root) and id(root) not in current().branched
 
-
-def _is_leaf(root: Any) -> bool:
-    """Whether it is a leaf of the tape for Python, too: an argument that was computed outside is none."""
-    return root.requires_grad and root.is_leaf and id(root) not in current().branched
+    def _has_history(self, tensor: Any) -> bool:
+        return super()._has_history(tensor) or id(tensor) in self.handed
 
 
 class InnerAliases(CaptureAliases):
@@ -302,14 +253,12 @@ def _part(a: Any) -> Any:
     return (type(a), a) if isinstance(a, bool | int | str | type(None)) else (type(a), id(a))
 
 
-class _Inside(Trace):
+class _Inside(KeepingTrace):
     """What the traces of a captured function, of its branches and of its loops' bodies have in common."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.numbers = {}
-        self.renewed: dict[Any, Any] = {}  # what tensors became past the tape, and what they were
-        self._passed: dict[Any, Any] = {}
 
     def key_of(self, op: Any, args: Any) -> Any:
         return node_key(op, args)
@@ -320,22 +269,6 @@ class _Inside(Trace):
     def value_of(self, tensor: Any) -> Any:
         current().copies.need_fresh(tensor)
         return super().value_of(tensor)
-
-    def known_to_the_tape(self, value: Any) -> Any:
-        """What a tensor was when it was last written with gradients on."""
-        while value in self.renewed:
-            value = self.renewed[value]
-        return value
-
-    def _with_gradient_cut(self, value: Any) -> Any:
-        """A tensor that was written under no_grad keeps the history that it had."""
-        if value not in self.renewed:
-            return super()._with_gradient_cut(value)
-        found = self._passed.get(value)
-        if found is None:
-            source = super()._with_gradient_cut(self.known_to_the_tape(value))
-            found = self._passed[value] = passed_to(self, value, source)
-        return found
 
     def concretize(self, what: str, text: str) -> None:
         _refuse_value(what, text)
@@ -415,10 +348,8 @@ def need_path(capture: Capture, tensor: Any) -> None:
             )  # fmt: skip
 
 
-class Outer(_Inside):
+class Outer(_Inside, WholeTrace):
     """The trace of a captured function."""
-
-    is_users = True
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -428,10 +359,6 @@ class Outer(_Inside):
         if tensor._value is None and id(tensor) not in self.constants:
             need_path(current(), tensor)
         return super().value_of(tensor)
-
-    def _record_mutations(self) -> None:
-        self.renewed = {}  # what is written is marked as all that was made under no_grad
-        super()._record_mutations()
 
 
 def _refuse_value(what: str, text: str) -> None:

@@ -15,7 +15,8 @@ from thixo.capture.frames import Capture, Inner, current
 from thixo.capture.journal import Gradient, RequiresGrad
 from thixo.capture.paths import Path, read
 from thixo.capture.refusal import Refused
-from thixo.graph.ir import Value, values_in
+from thixo.graph.ir import Node, Value, values_in
+from thixo.graph.own_gradient import OWN_GRADIENT
 from thixo.graph.trace import Trace, current_trace, make_symbolic
 from thixo.ops import public as tx
 
@@ -278,6 +279,11 @@ def need_own_history(trace: Trace) -> None:
                 )
 
 
+def history(node: Node) -> Sequence[Value]:
+    """The values whose gradients come from those of a node's results."""
+    return node.args[2] if node.op is OWN_GRADIENT else node.inputs
+
+
 def freed(capture: Capture, trace: Trace, roots: Sequence[Any]) -> None:
     """Note what can be differentiated no more: all that the roots were computed from."""
     needed: set[Value] = {r._value for r in roots if r._value is not None}
@@ -285,7 +291,7 @@ def freed(capture: Capture, trace: Trace, roots: Sequence[Any]) -> None:
     for node in reversed(trace.graph.nodes):
         # What is detached is a leaf: it has nothing that could be freed.
         if node.op.full_name != "detach" and not needed.isdisjoint(node.outputs):
-            needed.update(values_in(node.args))
+            needed.update(history(node))
             gone.update(v for v in node.outputs if v in needed)
     capture.freed |= gone
     if trace.numbers is not None:  # what is computed once more has a history of its own

@@ -1,6 +1,5 @@
 """What a for loop goes over, where its length is known only when the graph runs."""
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -59,12 +58,12 @@ def indexed(x: Any, index: Any) -> Any:
 
 
 def row(x: Any, place: Any) -> Any:
-    """A row at a place that the data decide: a copy, where Python has a view."""
+    """A row, or what else lies at a place that the data decide: a copy, where Python has a view."""
     made = indexed(x, place)
     trace = current_trace()
     assert trace is not None
     copies = current().copies
-    copies.note(made, copies.reached(trace.aliases, x))
+    copies.note(trace.aliases._root(made), copies.reached(trace.aliases, x))
     return made
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from thixo import _core
 from thixo.capture.effects import kind_of_shown
 from thixo.capture.frames import Capture
+from thixo.capture.gradients import history
 from thixo.capture.journal import Attribute, Content, Global, RequiresGrad, Variable
 from thixo.capture.merge import Frozen, attributes, freeze, rebuilt
 from thixo.capture.paths import PLAIN, Path, path_of
@@ -210,7 +211,7 @@ class Plan:
         for node in reversed(self.trace.graph.nodes):
             # Behind what is detached, no gradient asks for anything.
             if node.op.full_name != "detach" and not needed.isdisjoint(node.outputs):
-                needed.update(node.inputs)
+                needed.update(history(node))
         return not needed.isdisjoint(freed)
 
     def _text(self, x: Text) -> Maker:

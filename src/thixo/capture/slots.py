@@ -63,6 +63,11 @@ class Slot:
     def is_carried(self) -> bool:
         return self.carried_flag or any(f is not None for f in self.forms)
 
+    @property
+    def width(self) -> int:
+        """How many tensors carry it."""
+        return sum(f.width for f in self.forms if f is not None) + self.carried_flag
+
     def compare(self, after: Any) -> bool:
         """Take in what a turn left; whether nothing new has to be carried."""
         flag, value = _split(after)

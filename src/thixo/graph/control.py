@@ -155,9 +155,10 @@ def _while_types(
         found = ", ".join(map(str, verdict))
         raise GraphError(f"while_loop: the test must give one bool[], gives {found or 'nothing'}")
     types = instantiate(body, given, "while_loop: body")
-    need_state([v.type for v in state], types[: len(state)], "while_loop")
+    kept = [v.type for v in state]  # by these very sizes: a turn may call them by equal ones
+    need_state(kept, types[: len(kept)], "while_loop")
     steps = fresh_dim("steps", high=limit)
-    return [*types[: len(state)], *(_stacked(t, steps) for t in types[len(state) :])]
+    return [*kept, *(_stacked(t, steps) for t in types[len(kept) :])]
 
 
 def _stacked(type: Type, length: Size) -> Type:
@@ -205,7 +206,7 @@ def _scan_types(
     kept = [v.type for v in state]
     types = instantiate(body, [*kept, *rows, *(v.type for v in captured)], "scan: body")
     need_state(kept, types[: len(kept)], "scan")
-    return [*types[: len(kept)], *(_stacked(t, length) for t in types[len(kept) :])]
+    return [*kept, *(_stacked(t, length) for t in types[len(kept) :])]
 
 
 def _scan(

@@ -91,7 +91,7 @@ def record(
 def passed_to(trace: Trace, value: Value, source: Value) -> Value:
     """A value whose gradient is that of another one of its type: a leaf that was overwritten is still that leaf."""
     back = Graph("passed")
-    back.outputs = [back.input("g", value.type)]
+    back.outputs = [back.input("g", Body("sizes", trace).own_type(value.type))]
     trace.graph.call(OWN_GRADIENT, back, [value], [source], [], source=trace.source or user_line())
     (made,) = trace.graph.nodes[-1].outputs
     trace.own([made])
