@@ -249,3 +249,19 @@ def test_gradients_of_what_follows_a_step_inside(make):
 
     for found, expected in zip(gradients(make(f)), gradients(f), strict=True):
         assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("capture", [tx.jit.script, tx.compile])
+def test_rows_that_are_gone_over_under_no_grad_have_no_history(capture):
+    def last(v):
+        a = 1.9
+        with tx.no_grad():
+            for row in v:
+                a = row
+        return a, v * 2
+
+    v = tx.tensor([0.5, -0.7, -1.3], requires_grad=True)
+    row, twice = capture(last)(v)
+    assert not row.requires_grad
+    (row + twice.sum()).backward()
+    assert v.grad.tolist() == [2.0, 2.0, 2.0]

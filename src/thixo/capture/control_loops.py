@@ -263,11 +263,14 @@ def _counted(items: Items, body: Any, go: Any, get: Get, put: Put, names: Sequen
 
 def _scan_node(items: Items, body: Any, get: Get, put: Put, names: Sequence[str]) -> None:
     loop = Loop(lambda rows: body(items.build(rows)), get, put, list(map(_shown, names)))
-    loop.settle(items.slices)
+    rows = items.slices
+    if not _core.is_grad_enabled():  # rows are views that are taken here
+        rows = [tx.detach(s) if s.requires_grad else s for s in rows]
+    loop.settle(rows)
     outer = current_trace()
     assert outer is not None
-    captured = together([loop.frame], len(loop.state) + len(items.slices))
-    slices = [outer.value_of(s) for s in items.slices]
+    captured = together([loop.frame], len(loop.state) + len(rows))
+    slices = [outer.value_of(s) for s in rows]
     args = (loop.frame.graph, loop.state, slices)
     tensors = {**known_tensors([loop.frame]), **loop.given}
     loop.finish(append(outer, SCAN, args, captured, loop.graded, tensors, length=items.length))
