@@ -4,6 +4,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from thixo import _core
 from thixo.capture.control import (
     Get,
     Left,
