@@ -115,6 +115,7 @@ def test_canonical_forms():
     assert same(dim_max(n, 1), n)  # n is at least 2
     assert same(-(-n // 1), n)
     assert divmod(2 * n + 1, 2) == (n, 1)
+    assert divmod(7, n) == (7 // n, 7 % n)
     assert same(n**3, n * n * n)
 
 

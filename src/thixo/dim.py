@@ -162,6 +162,9 @@ class Dim:
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
 
+    def __rdivmod__(self, other: Any) -> Any:
+        return (other // self, other % self) if isinstance(other, int) else NotImplemented
+
     def _real(self, op: str, other: Any) -> Any:
         if isinstance(other, Integral):
             return APPLY[op](self, int(other))
