@@ -62,7 +62,7 @@ class OnNumPy:
 
     @staticmethod
     def reshape(x, shape):
-        return x.reshape(shape)
+        return _fresh(x.reshape(shape))
 
     @staticmethod
     def expand(x, shape):
@@ -185,7 +185,8 @@ class OnThixo:
 
     @staticmethod
     def reshape(x, shape):
-        return x.reshape(shape)
+        # Whether it is a view follows from the layout of x, which is the operands' here and row after row on NumPy.
+        return x.reshape(shape).clone()
 
     @staticmethod
     def expand(x, shape):
@@ -307,7 +308,7 @@ SMOOTH = (
     "index transpose unsqueeze reshape expand diagonal add subtract scaled_product tanh sum cumsum clone "
     "join add_number_to add_to scale_into copy_into zero set_number set_part"
 ).split()
-VIEWS = ("index", "transpose", "unsqueeze", "reshape", "diagonal")
+VIEWS = ("index", "transpose", "unsqueeze", "diagonal")
 WRITES = (
     "add_number_to add_to multiply_into scale_into copy_into zero set_number set_part set_where"
 ).split()
