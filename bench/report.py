@@ -62,11 +62,19 @@ def _lines(value: object, indent: str = "") -> str:
 def facts(packages: Sequence[str]) -> dict[str, object]:
     """What was run, and on what."""
     return {
-        "command": " ".join(["python -m bench", suite, *sys.argv[1:]]),
+        "command": " ".join(["python -m bench", suite, *map(_without_folders, sys.argv[1:])]),
         "cpu": _cpu(),
         "python": platform.python_version(),
         "versions": {p: import_module(p).__version__ for p in packages},
     }
+
+
+def _without_folders(word: str) -> str:
+    """A word of the command; where it has an absolute path, only what that is."""
+    name, given, path = word.rpartition("=")
+    if not Path(path).is_absolute():
+        return word
+    return f"{name}{given}{'PYTHON' if given else Path(path).name}"
 
 
 def _cpu() -> str:
