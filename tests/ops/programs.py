@@ -8,6 +8,7 @@ gradients, take any numbers and leave out what has kinks.
 from typing import Any, NamedTuple
 
 import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import thixo as tx
@@ -61,8 +62,8 @@ class OnNumPy:
         return np.expand_dims(x, axis)
 
     @staticmethod
-    def reshape(x, shape):
-        return _fresh(x.reshape(shape))
+    def reshape(x, shape, strides):
+        return x.reshape(shape)
 
     @staticmethod
     def expand(x, shape):
@@ -184,9 +185,11 @@ class OnThixo:
         return x.unsqueeze(axis)
 
     @staticmethod
-    def reshape(x, shape):
-        # Whether it is a view follows from the layout of x, which is the operands' here and row after row on NumPy.
-        return x.reshape(shape).clone()
+    def reshape(x, shape, strides):
+        # Whether it is a view follows from the layout: results lie as their operands do here, row after row on NumPy.
+        if not _is_traced(x):  # which has no layout yet
+            assume(_strides(x.shape, x.stride()) == strides)
+        return x.reshape(shape)
 
     @staticmethod
     def expand(x, shape):
@@ -289,6 +292,17 @@ class OnThixo:
         x[x > limit] = number
 
 
+def _is_traced(x: Any) -> bool:
+    """Whether a tensor stands for a value of a graph."""
+    return x._value is not None
+
+
+def _strides(shape: Any, strides: Any) -> list[int]:
+    """Those that matter: of axes with more than one element, of arrays with any."""
+    sizes = [int(n) for n in shape]
+    return [int(s) for n, s in zip(sizes, strides, strict=True) if n > 1] if all(sizes) else []
+
+
 def _has_lists(key: tuple[Any, ...]) -> bool:
     return any(isinstance(k, list) for k in key)
 
@@ -308,7 +322,7 @@ SMOOTH = (
     "index transpose unsqueeze reshape expand diagonal add subtract scaled_product tanh sum cumsum clone "
     "join add_number_to add_to scale_into copy_into zero set_number set_part"
 ).split()
-VIEWS = ("index", "transpose", "unsqueeze", "diagonal")
+VIEWS = ("index", "transpose", "unsqueeze", "reshape", "diagonal")
 WRITES = (
     "add_number_to add_to multiply_into scale_into copy_into zero set_number set_part set_where"
 ).split()
@@ -353,7 +367,8 @@ def _draw_statement(draw: Any, kind: str, variables: list[np.ndarray]) -> Statem
     if kind in ("sum", "largest", "cumsum", "sort", "transpose", "unsqueeze", "diagonal"):
         return _draw_axes(draw, kind, i, x)
     if kind == "reshape":
-        return Statement(kind, (i,), (_draw_shape(draw, x.size),))
+        strides = _strides(x.shape, [step // x.itemsize for step in x.strides])
+        return Statement(kind, (i,), (_draw_shape(draw, x.size), strides))
     if kind == "expand":
         return _draw_expand(draw, i, x)
     if kind == "index":

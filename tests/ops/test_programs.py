@@ -52,6 +52,7 @@ def test_traced_programs_agree_with_numpy():
     @given(programs())
     def run(program):
         lengths.append(len(program.statements))
+        program.run(OnThixo, tensors(program))  # leaves out what lies otherwise than on NumPy
 
         def f(*inputs):
             return program.run(OnThixo, list(inputs))[len(inputs) :]
