@@ -73,6 +73,14 @@ def keep(guard: Guard) -> None:
             kept.append(guard)
 
 
+def assumed(left: Any, op: str, right: Any) -> bool:
+    """Whether this answer is among those that the innermost collection has."""
+    if not _active.stack:
+        return False
+    text = str(Guard(left, op, right, True, None))
+    return any(str(guard) == text for guard in _active.stack[-1][0])
+
+
 def decide(left: Any, op: str, right: Any) -> bool:
     """Answer `left op right`, by the hint and with a guard where it depends on the symbols."""
     known = compare(left, op, right)

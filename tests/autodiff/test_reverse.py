@@ -333,3 +333,24 @@ def test_gradient_nodes_carry_the_line_of_what_they_differentiate():
     made = [n.source for n in gradient_graph(graph).nodes[2:]]
     assert "model.py:7" in made
     assert "model.py:8" in made
+
+
+WRITTEN = """
+graph f(v: f64[h], w: f64[r], b: f64[]) {
+  sizes h ~ 2, r ~ 2
+  guard h == r
+  part: f64[r - 1] = slice(w, start=1)
+  value: f64[r - 1] = copy(part, b)
+  new: f64[r] = slice_scatter(w, value, start=1)
+  y: f64[h] = add(v, new)
+  s: f64[] = sum(y)
+  return s
+}
+"""
+
+
+def test_a_size_that_is_1_in_the_example_is_not_taken_to_be_1():
+    gradients = gradient_graph(parse(WRITTEN))  # returns the sum, then the gradients
+    given = [tx.tensor(x, dtype=tx.float64) for x in ([1.0, 2.0, 3.0], [4.0, 5.0, 6.0], 0.5)]
+    found = Interpreter(gradients).run(*given)
+    assert [x.tolist() for x in found[-3:]] == [[1.0, 1.0, 1.0], [1.0, 0.0, 0.0], 2.0]

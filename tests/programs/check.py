@@ -20,7 +20,7 @@ from tests.programs.routes import EAGER, ROUTES, Route, is_refusal
 from thixo import _core
 from thixo.errors import ArgumentError
 
-PATIENCE = 20  # seconds of the processor for one program on one route
+PATIENCE = 60  # seconds of the processor for one program on one route
 
 
 class Subject(Protocol):

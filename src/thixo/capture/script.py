@@ -167,17 +167,20 @@ class ScriptedFunction:
     def _captured(self, args: Any, kwargs: Any) -> Captured:
         """With symbolic sizes where that works; else for these sizes, since some programs depend on them."""
         try:
-            return capture_call(self._function, args, kwargs, runs_again=True)
+            return capture_call(self._function, args, kwargs, most=BRANCHES, runs_again=True)
         except (Refused, Exception):  # it may have needed a size where a number was wanted
             pass
         try:
-            return capture_call(self._function, args, kwargs, fixed=True, runs_again=True)
+            return capture_call(
+                self._function, args, kwargs, fixed=True, most=BRANCHES, runs_again=True
+            )
         except Refused as refusal:
             error = refusal.error(self.__name__)
             error.refused = refusal
             raise error from None
 
 
+BRANCHES = 4000  # that may be traced for one graph: lists that grow in loops can have very many
 _BY_VALUE = (bool, int, str, bytes, complex, type, Enum, ModuleType, BuiltinFunctionType, DType)
 
 

@@ -25,8 +25,9 @@ from thixo.graph.control import is_random
 from thixo.graph.ir import Graph, Node, Type, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name, symbols_in
 from thixo.graph.typing import result_types
+from thixo.guards import assumed, guards
 from thixo.ops import view_strided
-from thixo.symbolic import Dim, guards, same
+from thixo.symbolic import Dim, same
 
 
 class _Active(threading.local):
@@ -482,7 +483,9 @@ def match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
 
     extra = len(grad.shape) - len(shape)
     repeated = [
-        i for i, size in enumerate(shape, extra) if not same(size, grad.shape[i]) and _is_one(size)
+        i
+        for i, size in enumerate(shape, extra)
+        if not same(size, grad.shape[i]) and _is_repeated(size, grad.shape[i])
     ]
     if extra or repeated:
         grad = tx.sum(grad, dim=(*range(extra), *repeated), keepdim=True)
@@ -504,9 +507,14 @@ def _match(grad: Any, shape: Sequence[Any], dtype: DType) -> Any:
     return trace.counting.arrived(grad)
 
 
-def _is_one(size: Any) -> bool:
-    """Whether a size is 1, by a guard that the graph has already where it is symbolic."""
-    return size == 1 if not isinstance(size, Dim) or size.hint == 1 else False
+def _is_repeated(size: Any, given: Any) -> bool:
+    """Whether a size is 1 where its gradient has another, by a guard that the graph has already where it is symbolic.
+
+    Two symbolic sizes that are both 1 in the example are equal, unless the graph was told that the first is always 1.
+    """
+    if not isinstance(size, Dim) or size.hint != 1:
+        return not isinstance(size, Dim) and size == 1
+    return not isinstance(given, Dim) or given.hint != 1 or assumed(size, "==", 1)
 
 
 _installed = False

@@ -71,8 +71,8 @@ def inner_values(graph: Graph, values: Sequence[Value | str]) -> list[Value]:
 def fresh(results: Sequence[Any], taken: Sequence[Any]) -> list[Any]:
     """Results that share memory neither with each other nor with tensors that somebody has already."""
     made: list[Any] = []
-    for result in results:
-        if any(_core.shares_memory(result, t) for t in (*taken, *made)):
+    for result, alone in zip(results, _core.apart(results, taken), strict=True):
+        if not alone:
             result = result.clone()
         made.append(result.detach() if result.requires_grad else result)
     return made

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "../core/allocator.h"
+#include "../core/occupied.h"
 #include "../core/promotion.h"
 #include "../core/scratch.h"
 #include "../core/thread_pool.h"
@@ -202,6 +203,28 @@ PyObject* shares_memory(PyObject*, PyObject* args) {
   return PyBool_FromLong(may_overlap(*tensor_of(a), *tensor_of(b)));
 }
 
+// apart(results, taken): of each result, whether it shares memory neither with what is taken nor with one before it
+PyObject* apart(PyObject*, PyObject* args) {
+  return guarded([&]() -> PyObject* {
+    PyObject *results, *taken;
+    if (!PyArg_ParseTuple(args, "OO", &results, &taken)) throw PythonError();
+    Object given = Object::own(PySequence_Fast(results, "results must be a sequence"));
+    Object held = Object::own(PySequence_Fast(taken, "what is taken must be a sequence"));
+    auto tensor_at = [](const Object& of, Py_ssize_t i) -> const Tensor& {
+      PyObject* item = PySequence_Fast_GET_ITEM(of.get(), i);
+      if (!is_tensor(item)) raise(ErrorKind::Argument, "apart: needs tensors");
+      return *tensor_of(item);
+    };
+    Occupied memory;
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(held.get()); ++i) memory.hold(tensor_at(held, i));
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(given.get());
+    Object found = Object::own(PyList_New(count));
+    for (Py_ssize_t i = 0; i < count; ++i)
+      PyList_SET_ITEM(found.get(), i, PyBool_FromLong(memory.take(tensor_at(given, i))));
+    return Py_NewRef(found.get());
+  });
+}
+
 // look_like(tensor, view of it): the tensor object itself takes the view's shape and history (unsqueeze_ ...)
 PyObject* look_like(PyObject*, PyObject* args) {
   return guarded([&]() -> PyObject* {
@@ -360,6 +383,7 @@ PyMethodDef functions[] = {
     {"as_subclass", as_subclass, METH_VARARGS, "The same memory as an instance of a subclass."},
     {"empty_strided", empty_strided_, METH_VARARGS, nullptr},
     {"bump_version", bump, METH_O, "Note an in-place write made outside of the operators."},
+    {"apart", apart, METH_VARARGS, nullptr},
     {"shares_memory", shares_memory, METH_VARARGS, nullptr},
     {"look_like", look_like, METH_VARARGS, nullptr},
     {"resize_", resize, METH_VARARGS, nullptr},

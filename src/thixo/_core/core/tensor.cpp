@@ -286,7 +286,7 @@ bool view_strides(const Dims& sizes, const Dims& strides, const Dims& wanted, Di
   return true;
 }
 
-static void extent(const Tensor& t, intptr_t& low, intptr_t& high) {
+void extent(const Tensor& t, intptr_t& low, intptr_t& high) {
   low = high = reinterpret_cast<intptr_t>(t.storage->data) + t.offset * item_size(t.dtype);
   for (int i = 0; i < t.ndim(); ++i) {
     intptr_t reach = (t.sizes[i] - 1) * t.strides[i] * item_size(t.dtype);

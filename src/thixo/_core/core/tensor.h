@@ -128,6 +128,7 @@ Ref<Tensor> contiguous_copy(const Tensor& t, DType dtype);
 Dims broadcast(const Dims& a, const Dims& b, const char* op);
 Dims expanded_strides(const Tensor& t, const Dims& sizes);  // strides that broadcast t to sizes
 bool view_strides(const Dims& sizes, const Dims& strides, const Dims& wanted, Dims& out);
+void extent(const Tensor& t, intptr_t& low, intptr_t& high);  // where its bytes begin and end, of a tensor with elements
 bool may_overlap(const Tensor& a, const Tensor& b);     // their bytes can intersect
 bool same_elements(const Tensor& a, const Tensor& b);   // exactly the same window
 bool has_internal_overlap(const Tensor& t);
