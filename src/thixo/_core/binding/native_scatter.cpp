@@ -46,11 +46,13 @@ struct Values {
   Ref<Tensor> kept;
 };
 
-// y[.., places, ..] = or += values; the places are on the axes [first, first + indices).
-bool write_places(const Ref<Tensor>& y, int first, const Indices& indices, bool negative, const Values& values, Write write) {
+// y[.., places, ..] = or += values; the places are on the axes [first, first + indices). A fresh y is zeros before that.
+bool write_places(const Ref<Tensor>& y, int first, const Indices& indices, bool negative, const Values& values, Write write,
+                  bool fresh = false) {
   Scatter job;
   const int item = item_size(y->dtype), from_item = item_size(values.dtype), picked = int(indices.size());
   job.to = y->data();
+  job.fresh = fresh ? y->numel * item : 0;
   job.from = values.data;
   job.dtype = values.dtype;
   job.write = write;
@@ -74,7 +76,7 @@ bool write_places(const Ref<Tensor>& y, int first, const Indices& indices, bool 
     ++at;
     work *= y->sizes[d];
   }
-  WithoutGil free(is_long(work) || is_long(job.places.count));
+  WithoutGil free(is_long(work) || is_long(job.places.count) || (fresh && is_long(y->numel)));
   return scatter_blocks(job);
 }
 
@@ -112,11 +114,12 @@ bool lines_fit(const Dims& sizes, int axis, const Tensor& index, const Tensor& s
   return true;
 }
 
-bool write_lines(const Ref<Tensor>& y, int axis, const Ref<Tensor>& index, const Ref<Tensor>& source, Write write) {
+bool write_lines(const Ref<Tensor>& y, int axis, const Ref<Tensor>& index, const Ref<Tensor>& source, Write write,
+                 bool fresh = false) {
   Indices lines;
   lines.push_back(index_line(index));
   Ref<Tensor> from = pinned(source);
-  return write_places(y, axis, lines, false, {from->data(), from->dtype, from->strides, from}, write);
+  return write_places(y, axis, lines, false, {from->data(), from->dtype, from->strides, from}, write, fresh);
 }
 
 bool apart(const Ref<Tensor>& x, std::initializer_list<const Tensor*> others) {
@@ -194,8 +197,8 @@ bool index_sum(const Operator&, PyObject* const* slots, Results& out) {
     if (summed == Summed::Done) out.push_back(y);
     return summed == Summed::Done;
   }
-  y = zeros_of(sizes, sum_dtype(source->dtype, Write::Add));
-  return write_lines(y, axis, index, source, Write::Add) && finish(y, source->dtype, out);
+  y = empty(sizes, sum_dtype(source->dtype, Write::Add));
+  return write_lines(y, axis, index, source, Write::Add, true) && finish(y, source->dtype, out);
 }
 
 // index_fill(input, dim, index, value)
@@ -298,8 +301,8 @@ bool place_sum(const Operator&, PyObject* const* slots, Results& out) {
     if (summed == Summed::Done) out.push_back(y);
     return summed == Summed::Done;
   }
-  y = zeros_of(sizes, sum_dtype(given->dtype, Write::Add));
-  return write_places(y, 0, lines, true, values, Write::Add) && finish(y, given->dtype, out);
+  y = empty(sizes, sum_dtype(given->dtype, Write::Add));
+  return write_places(y, 0, lines, true, values, Write::Add, true) && finish(y, given->dtype, out);
 }
 
 // put(input, index, source, accumulate)

@@ -98,6 +98,13 @@ int merge(int count, int64_t* sizes, int64_t* to, int64_t* from) {
   return kept;
 }
 
+// Bytes of rows that are made zeros together: they are in a near cache when something is added to them.
+constexpr int64_t kClearedRows = 1 << 16;
+
+void make_zeros(char* to, int64_t bytes) {
+  parallel_evenly(bytes, kMoveGrain, [&](int64_t begin, int64_t end) { std::memset(to + begin, 0, size_t(end - begin)); });
+}
+
 // Columns for each thread. Each is summed in the order of the indices, however many a thread has.
 int64_t share_of(int64_t columns) {
   const int threads = get_num_threads();
@@ -115,12 +122,15 @@ void run_blocks(const Scatter& job, const int64_t* offsets, int64_t rows_before,
   };
   const int64_t work = n * block;
   if (rows_before > 1) {  // each row of the axes before has places of its own
-    const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(work, 1));
-    return parallel_for(rows_before, grain, [&](int64_t begin, int64_t end) {
+    const int64_t made = job.fresh / rows_before;  // bytes of a row
+    const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(work, made / 4));
+    const int64_t cleared = made ? std::max<int64_t>(1, kClearedRows / made) : rows_before;
+    return parallel_evenly(rows_before, grain, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         char* to;
         const char* from;
         row_of(row, to, from);
+        if (made && (row - begin) % cleared == 0) std::memset(to, 0, size_t(std::min(cleared, end - row) * made));
         if (block == 1) {
           write_elements<Kind>(to, offsets, from, job.from_place, n);
           continue;
@@ -130,6 +140,7 @@ void run_blocks(const Scatter& job, const int64_t* offsets, int64_t rows_before,
       }
     });
   }
+  make_zeros(job.to, job.fresh);
   if (inner >= 128 && work > 32768) {  // columns
     const int64_t columns = share_of(inner);
     return parallel_for(inner, columns, [&](int64_t begin, int64_t end) {
@@ -169,7 +180,10 @@ bool scatter_blocks(const Scatter& given) {
   for (int d = 0; d < job.before; ++d) rows_before *= job.before_sizes[d];
   for (int d = 0; d < job.after; ++d) block *= job.after_sizes[d];
   const int64_t n = job.places.count;
-  if (n == 0) return true;
+  if (n == 0) {
+    make_zeros(job.to, job.fresh);
+    return true;
+  }
   int64_t few[256];
   std::unique_ptr<int64_t[]> many(n > 256 ? new int64_t[size_t(n)] : nullptr);
   int64_t* offsets = many ? many.get() : few;

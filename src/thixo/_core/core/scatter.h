@@ -10,9 +10,11 @@ enum class Write : uint8_t { Set, Add };
 
 // to[b][place p][a] = (or +=) from[b][p][a]. `from` has the axes of before, places, after with strides in bytes, 0 where
 // it is broadcast: those of `before` and `after` are given for both in the same order (not merged). Blocks of `to`
-// are only written if all are in range. Halves are added in float: then `to` is F32 while `from` is `dtype`.
+// are only written if all are in range. Halves are added in float: then `to` is F32 while `from` is `dtype`. A `fresh` `to`
+// of so many bytes is contiguous and holds nothing yet: zeros come first, each thread's while that is in its cache.
 struct Scatter {
   char* to = nullptr;
+  int64_t fresh = 0;
   const char* from = nullptr;
   DType dtype = DType::F32;  // of from
   Write write = Write::Set;

@@ -18,7 +18,8 @@ constexpr int64_t kTileRows = 16;  // what is turned, its buffer and the rows th
 constexpr int64_t kAloneRow = 64, kAloneRows = 64;
 constexpr int64_t kBufferBytes = kTileRow * kTileRows * 16;
 static_assert(kAloneRow * kAloneRows * 4 <= kBufferBytes);
-constexpr int64_t kStrip = 8;
+constexpr int64_t kStrip = 8;        // tiles, at most
+constexpr int64_t kStripsEach = 4;   // for each thread, if there are as many rows of tiles
 constexpr int64_t kLine = 64;  // bytes
 constexpr int kTurned = 3;     // operands that can be turned at once; more go the slow way
 constexpr int64_t kRowsAhead = 2;
@@ -139,10 +140,19 @@ class Tiles {
     tile_height_ = moves_ ? kMoveTile : alone_ ? kAloneRows : kTileRows;
     tiles_x_ = (width_ + tile_width_ - 1) / tile_width_;
     tiles_y_ = (height_ + tile_height_ - 1) / tile_height_;
+    planes_ = nest.total / (width_ * height_);
+    const int64_t threads = get_num_threads();
+    strip_ = threads == 1 ? kStrip : std::clamp<int64_t>(planes_ * tiles_y_ / (kStripsEach * threads), 1, kStrip);
+    strips_ = (tiles_y_ + strip_ - 1) / strip_;
   }
 
-  int64_t count() const { return nest_.total / (width_ * height_) * tiles_x_ * tiles_y_; }
+  int64_t count() const { return planes_ * tiles_x_ * tiles_y_; }
   int64_t elements() const { return tile_height_ * tile_width_; }
+  // Strips are rows of the result from end to end: threads that share these out meet in no line of the cache.
+  int64_t strips() const { return planes_ * strips_; }
+  int64_t strip_elements() const { return strip_ * tile_height_ * width_; }
+  // Where a strip begins, as the number of a tile.
+  int64_t first(int64_t strip) const { return (strip / strips_ * tiles_y_ + strip % strips_ * strip_) * tiles_x_; }
 
   void run(int64_t begin, int64_t end) const {
     Tile tile = locate(begin);
@@ -159,13 +169,13 @@ class Tiles {
   }
 
  private:
-  // Down a strip of kStrip tiles, then to the next column of it: few memory pages are in turn.
+  // Down a strip of a few tiles, then to the next column of it: few memory pages are in turn.
   Tile locate(int64_t index) const {
     const int64_t in_plane = index % (tiles_x_ * tiles_y_);
-    const int64_t strip = in_plane / (kStrip * tiles_x_), in_strip = in_plane % (kStrip * tiles_x_);
-    const int64_t strip_height = std::min(kStrip, tiles_y_ - strip * kStrip);
+    const int64_t strip = in_plane / (strip_ * tiles_x_), in_strip = in_plane % (strip_ * tiles_x_);
+    const int64_t strip_height = std::min(strip_, tiles_y_ - strip * strip_);
     const int64_t x = in_strip / strip_height * tile_width_;
-    const int64_t y = (strip * kStrip + in_strip % strip_height) * tile_height_;
+    const int64_t y = (strip * strip_ + in_strip % strip_height) * tile_height_;
     Tile tile;
     tile.columns = std::min(tile_width_, width_ - x);
     tile.rows = std::min(tile_height_, height_ - y);
@@ -240,6 +250,7 @@ class Tiles {
   const int across_;
   const Loop loop_;
   int64_t width_, height_, tile_width_, tile_height_, tiles_x_, tiles_y_;
+  int64_t planes_, strip_, strips_;  // rows of tiles that are a strip, strips of a plane
   bool moves_, alone_;
   bool together_;  // the loop takes all rows of a tile with one call
   int turned_[kTurned], turned_count_ = 0;
@@ -269,6 +280,10 @@ int transposed_dimension(const Nest& nest) {
 
 void run_tiles(const Nest& nest, int across, Loop loop, int64_t grain) {
   const Tiles tiles(nest, across, loop);
+  if (tiles.strips() >= get_num_threads()) {
+    const int64_t together = std::max<int64_t>(1, grain / tiles.strip_elements());
+    return parallel_evenly(tiles.strips(), together, [&](int64_t begin, int64_t end) { tiles.run(tiles.first(begin), tiles.first(end)); });
+  }
   const int64_t at_once = std::max<int64_t>(1, grain / tiles.elements());
   parallel_for(tiles.count(), at_once, [&](int64_t begin, int64_t end) { tiles.run(begin, end); });
 }
