@@ -19,6 +19,8 @@ constexpr int64_t kEndedTogether = 2;
 // Where panels of B are packed together: bytes of A's up to which all of them are packed first, most of B's at a time, and rows of
 // B that each of those takes in turn.
 constexpr int64_t kFarBytes = 8 << 20, kPackedTogether = 8, kRowsInTurn = 8;
+// Panels of A that are packed together where they lie side by side in the same lines: those would be gone when the next panel wants them.
+constexpr int64_t kSideBySide = 8;
 // What packing a panel takes, in tiles: turned round, along its lines, and stored by the tile that reads it.
 constexpr double kTurned = 0.5, kCopied = 0.2, kStored = 0.1;
 
@@ -83,6 +85,7 @@ struct Packed {
     if (!ends_in_tiles(job, g, t)) return job.epilogue;
     return {nullptr, nullptr};
   }
+  const int64_t rows_together = !a_stays && job.a_row == 1 && strides_are_cheap(t) ? kSideBySide : 1;  // row panels of a unit
   const int64_t grouped = std::max<int64_t>(epilogue.apply ? kEndedTogether : 1, packed_together);  // column panels of a unit
 
   void end(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
@@ -98,6 +101,17 @@ struct Packed {
   void pack_a(int64_t k, RowPanel r, char* panel) const {
     pack_panel(t.pack_a_along, t.pack_a_across, t.pack_a_any, job.a_at(r.row, k), job.a_row, job.a_k, panel, depth(k),
                r.rows, t.width);
+  }
+
+  // Panels of A into `room`, one behind the other.
+  void pack_rows(int64_t k, int64_t first, int64_t count, char* room) const {
+    if (count == 1) return pack_a(k, shares.rows_of(first), room);
+    const int64_t all = depth(k);
+    for (int64_t at = 0; at < all; at += kRowsInTurn)
+      for (int64_t i = 0; i < count; ++i) {
+        const RowPanel r = shares.rows_of(first + i);
+        t.pack_a_along(job.a_at(r.row, k + at), job.a_k, room + i * a_panel + at * t.width * t.unit, std::min(kRowsInTurn, all - at), r.rows);
+      }
   }
 
   // A panel of B that was packed before.
@@ -164,7 +178,7 @@ struct Packed {
     if (!rows_first) return slab * b_panel + (kept_rows > 0 ? a_panel : 0);
     return together * kept_rows * a_panel;
   }
-  int64_t panel_bytes() const { return rows_first ? packed_together * b_panel : a_panel; }
+  int64_t panel_bytes() const { return rows_first ? packed_together * b_panel : rows_together * a_panel; }
 
   // Few rows: their panels are packed first, for as many passes as there is room. Each panel of B, or a few of them, is
   // multiplied with all of them while it is in a near cache, and not needed again.
@@ -173,7 +187,8 @@ struct Packed {
     for (part.first = 0; part.first < passes; part.first += together) {
       part.end = std::min(part.first + together, passes);
       for (int64_t p = part.first; p < part.end; ++p)
-        for (int64_t i = s.top; i < std::min(s.bottom, s.top + kept_rows); ++i) pack_a(p * pass, shares.rows_of(i), kept_a(part, p, i));
+        for (int64_t i = s.top, last = std::min(s.bottom, s.top + kept_rows); i < last; i += rows_together)
+          pack_rows(p * pass, i, std::min(rows_together, last - i), kept_a(part, p, i));
       part.run(ceil_div(s.right - s.left, grouped), [&](int64_t unit) { some_columns(part, unit, part.panel); });
     }
   }
@@ -227,14 +242,17 @@ struct Packed {
           multiply(part.k, top, column, first, b_part, tile, copies(column));
         }
         end_row(part, top);
-        part.run(s.bottom - s.top - 1, [&](int64_t unit) { one_row(part, unit, part.panel); });
+        part.run(ceil_div(s.bottom - s.top - 1, rows_together), [&](int64_t unit) { some_rows(part, unit, part.panel); });
       }
     }
   }
-  void one_row(const Part& part, int64_t unit, char* a_part) const {
+  void some_rows(const Part& part, int64_t unit, char* room) const {
+    const int64_t first = part.share.top + 1 + unit * rows_together, last = std::min(first + rows_together, part.share.bottom);
+    if (!a_stays) pack_rows(part.k, first, last - first, room);
+    for (int64_t i = first; i < last; ++i) one_row(part, shares.rows_of(i), room + (i - first) * a_panel);
+  }
+  void one_row(const Part& part, RowPanel r, char* a_part) const {
     alignas(64) char tile[kMostTileBytes];
-    const RowPanel r = shares.rows_of(part.share.top + 1 + unit);
-    if (!a_stays) pack_a(part.k, r, a_part);
     for (int64_t j = 0; j < part.across; ++j) {
       char* b_part = job.packed ? packed_b(part.k, part.left + j) : part.kept + j * b_panel;
       fetch_end(part.k, r, part.left + j);
@@ -265,7 +283,7 @@ struct Packed {
           if (t.begin) t.begin();
           rows_first ? rows_first_part(part) : columns_first_part(part);
         },
-        [&](const Part& part, int64_t unit, char* own) { rows_first ? some_columns(part, unit, own) : one_row(part, unit, own); },
+        [&](const Part& part, int64_t unit, char* own) { rows_first ? some_columns(part, unit, own) : some_rows(part, unit, own); },
         [&] {
           if (t.end) t.end();
         });

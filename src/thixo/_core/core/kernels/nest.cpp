@@ -375,9 +375,9 @@ void run_counted(Loop loop, const Array* arrays, int64_t grain, bool in_lines) {
 // faster for as long as it holds most of what they touch.
 bool outgrows_cache(int64_t touched, int64_t written, int64_t factor) {
   const int64_t cache = cpu_features().last_cache * factor;
-  const bool whole = cpu_features().amd && !cpu_features().halved;  // Zen 5 gains by its cache for longer
+  const bool whole = cpu_features().amd && !cpu_features().halved;  // Zen 5 gains by its cache for longer: what comes next reads results
   const bool one_way = cache > 0 && cpu_features().amd && get_num_threads() > 1;
-  if (one_way) return touched >= cache / 8 * (whole ? 12 : 9) && written >= cache / 8;
+  if (one_way) return touched >= cache / 8 * (whole ? 18 : 9) && written >= cache / 8;
   return written >= factor * kStreamedBytes || (cache > 0 && touched >= cache / 16 * (whole ? 15 : 10) && written >= cache / 8);
 }
 
