@@ -96,6 +96,7 @@ def calibrate(action: Action, seconds: float) -> int:
 # and the side's own threads fall asleep meanwhile: so long it computes before its time is taken.
 SETTLE_SECONDS = 0.02
 WARM_SECONDS = 0.008
+PLACES = 6  # so often are inputs made anew for the further turns of a case
 
 
 def threads_in_use() -> int:
@@ -116,8 +117,9 @@ def compare(
 ) -> Ratio:
     """Time both sides in turn, `rounds` times, about `seconds` each; thrice as often if the target is missed.
 
-    The further turns are of both sides made `anew`, where that is given: which pages memory has decides what stays in a
-    shared cache, so that PyTorch differs from itself by a tenth where arrays are half as large as that. All turns count.
+    The further turns are of both sides made `anew` a few times, where that is given: which pages memory has decides what
+    stays in a shared cache, so that PyTorch differs from itself by a tenth where arrays are half as large as that. All
+    turns count, and how many there are is settled after the first ones alone.
 
     Each turn begins with a call that is not timed, so that caches and threads are this side's own; with more
     than one thread also with a pause, in which the other side's threads go to sleep, and more such calls. Of one
@@ -138,20 +140,26 @@ def compare(
     b: list[float] = []
     sides = ((ours, counts[0], a), (peer, counts[1], b))
     before: list[Action] = []  # kept, or what is made anew would be in the same memory
-    while True:
-        for i in range(rounds):
-            for action, count, kept in sides[:: 1 if i % 2 else -1]:
+
+    def take_turns(count: int) -> Ratio:
+        for i in range(count):
+            for action, calls, kept in sides[:: 1 if i % 2 else -1]:
                 if pause:
                     time.sleep(pause)
                 warm_up(action, warm)
-                kept.append(max(repeat(action, count, clock) - overhead, 1e-9))
-        found = ratio_of(case, a, b, target)
-        if found.met or found.rounds >= 3 * rounds:
-            return found
+                kept.append(max(repeat(action, calls, clock) - overhead, 1e-9))
+        return ratio_of(case, a, b, target)
+
+    found = take_turns(rounds)
+    if found.met:
+        return found
+    for _ in range(PLACES if anew else 1):
         if anew:
             before += [action for action, _, _ in sides]
             actions = anew()
             sides = ((actions[0], counts[0], a), (actions[1], counts[1], b))
+        found = take_turns(2 * rounds // (PLACES if anew else 1))
+    return found
 
 
 def ratio_of(case: str, ours: list[float], peer: list[float], target: float | None = None) -> Ratio:

@@ -148,9 +148,15 @@ struct Plan {
       images = std::clamp<int64_t>(std::min(room / std::max<int64_t>(bytes, 1), kSumBytes / (whole * result)), 1, p.batch);
       images = ceil_div(p.batch, ceil_div(p.batch, images));
       images = even_share(p.batch, images, 1, threads, 0.1);
-      return;
+      // Few images that do not go evenly into the threads are cut, unless each piece would pack its weight.
+      const int64_t tasks = p.groups * panels, some = ceil_div(p.batch, images), cut_strip = even_share(whole, whole, p.batch * tasks, threads, 0.5);
+      const double longest = double(ceil_div(some * tasks, threads) * images * whole);
+      if (heavy || double(ceil_div(p.batch * tasks * ceil_div(whole, cut_strip), threads)) * (double(cut_strip) + 0.5) > 0.95 * longest) return;
+      strip = cut_strip;
+      images = 1;
+    } else {
+      strip = even_share(whole, strip, p.batch, threads, 0.5);
     }
-    strip = even_share(whole, strip, p.batch, threads, 0.5);
     span = 1;
     for (int64_t at = 0; at < whole; at += strip) {
       int64_t low, high;

@@ -20,6 +20,7 @@ namespace {
 
 constexpr double kParallelWork = 1e6;
 constexpr int64_t kPlaces = 144;              // in one pass: their part of y stays in the nearest cache
+constexpr int64_t kPlacesOfOne = 288;         // of a tile of one vector
 constexpr int64_t kChunkBytes = 1 << 20;      // of images and turned results that are used together
 constexpr int64_t kPartBytes = 256 << 10;     // sums of at most this size are kept for each part of the batch
 constexpr int64_t kAllBytes = 8 << 20;        // all images of at most this size are copied before a product begins
@@ -112,6 +113,7 @@ struct WeightJob {
   int64_t places(int64_t first, int64_t count) const {
     return strips == 1 ? count * c.out_size() : (std::min((first % strips + 1) * strip, c.out[image.cut]) - first % strips * strip) * slice();
   }
+  int64_t most_places() const { return vectors == 1 ? kPlacesOfOne : kPlaces; }
   int64_t turned_elements() const { return turns ? c.groups * padded * unit_places() : 0; }
   // The first place of a unit among those of all images.
   int64_t start(int64_t unit) const { return unit / strips * c.out_size() + unit % strips * unit_places(); }
@@ -202,7 +204,7 @@ struct Chunk {
            char* sums, int64_t row, int64_t set, bool fresh, Before&& before) {
     if (rehearsing()) return;
     const Convolution& c = j.c;
-    const int64_t all = j.places(n0, count), passes = ceil_div(all, j.copies ? kPlaces : 2 * kPlaces), pass = ceil_div(all, passes);
+    const int64_t all = j.places(n0, count), passes = ceil_div(all, j.most_places() * (j.copies ? 1 : 2)), pass = ceil_div(all, passes);
     const char* a = j.copies ? images.data + group * j.group * j.wide : j.x + (n0 * j.a_image + group * c.inner * j.a_row) * j.wide;  // of whole images
     for (int64_t at = 0; at < all; at += pass)
       for (int64_t p = p0; p < p1; ++p) {
@@ -272,7 +274,7 @@ void at_once(WeightJob& j, void* w, bool parallel) {
   // Where the images stay near, a panel of y goes through them, and the results' rows are written from end to end; else the
   // part of them that one panel of rows reads goes through all of y.
   const bool near = c.batch * j.a_image * j.wide <= kNearImages;
-  const int64_t tiles = taps * ceil_div(j.places(0, c.batch), kPlaces);
+  const int64_t tiles = taps * ceil_div(j.places(0, c.batch), j.most_places());
   share(c.groups * row_panels * j.panels, [&](int64_t from, int64_t to) {
     Buffer sums(size_t(taps * set * j.wide));
     if (rehearsing()) return;
