@@ -23,8 +23,8 @@ from thixo.capture.merge import Frozen, _split, freeze
 from thixo.capture.numbers import as_tensor
 from thixo.capture.paths import note_old
 from thixo.capture.refusal import Refused
-from thixo.capture.slots import LoopClash, Slot, leaves
-from thixo.capture.values import Maybe, Number, Poison, decides
+from thixo.capture.slots import LoopClash, Slot, leaves, slot_of
+from thixo.capture.values import Maybe, Number, decides
 from thixo.graph.body import together
 from thixo.graph.control import SCAN, WHILE_LOOP, is_random
 from thixo.graph.trace import current_trace, make_symbolic
@@ -297,7 +297,8 @@ class Loop:
         ] = {}  # id of what a turn begins with -> its place, or the tensor outside
         self.tensors: list[Any] = []
         self.slots = [
-            Slot(n, freeze(v, self.capture)) for n, v in zip(names, self.start, strict=True)
+            slot_of(n, freeze(v, self.capture), self.capture)
+            for n, v in zip(names, self.start, strict=True)
         ]
         self.count = len(self.slots)
         self.stacked: Callable[[], Sequence[Any]] = tuple  # further results of each turn
@@ -376,7 +377,11 @@ class Loop:
             slices.append(frame.input("row", frame.own_type(inner), tensor.requires_grad))
         values = self._decoded(list(inputs))
         if self.put is not None:
-            now = self.start
+            # What was lost is there in Python from the second turn on: nobody may find it unset.
+            now = [
+                x if slot.lost is None else slot.poison()
+                for x, slot in zip(self.start, self.slots, strict=False)
+            ]
             self.put([now[i] if v is None else v for i, v in enumerate(values[: self.count])])
         for cell, value in zip(self.cells, values[self.count :], strict=False):
             if value is not None:
@@ -428,7 +433,7 @@ class Loop:
         new_tensors = [t for key, (t, _) in left.tensors.items() if key not in known_tensors]
         at = self.count + len(self.cells)
         for cell in new_cells:
-            slot = Slot(str(cell), freeze(cell.read(), self.capture))
+            slot = Slot(str(cell), freeze(cell.read(), self.capture), outlives=True)
             if isinstance(cell.read(), set):
                 raise Refused("a set that a loop changes", "a graph has no sets", "use a tensor")
             slot.carry_tensors()
@@ -469,9 +474,7 @@ class Loop:
         final = []
         for i, slot in enumerate(self.slots[: self.count]):
             if slot.lost is not None:
-                final.append(
-                    Poison(f"{slot.name} is set in a loop that a tensor ends, and {slot.lost}")
-                )
+                final.append(slot.poison())
             else:
                 final.append(self.start[i] if made[i] is None else made[i])
         if self.put is not None:

@@ -54,6 +54,7 @@ class Capture:
         self.looked: dict[int, Any] = {}  # containers whose content has been looked at
         self.copies = Copies()  # tensors that are others for Python, or views of them
         self.created: dict[int, tuple[Any, int]] = {}  # id -> an object made inside, and when
+        self.errors: dict[int, tuple[BaseException, int]] = {}  # id -> an exception, and when
         self.frozen: dict[
             int, tuple[Any, str]
         ] = {}  # objects that may not change any more, and why
@@ -80,6 +81,13 @@ class Capture:
         self.created[id(x)] = (x, self.clock)
         return x
 
+    def made_error(self, error: BaseException) -> BaseException:
+        """Note an exception that captured code made, or that Python raised there."""
+        if id(error) not in self.errors:
+            self.clock += 1
+            self.errors[id(error)] = (error, self.clock)
+        return error
+
     def made_iterator(self, x: Any) -> Any:
         """Note an iterator that captured code made; a generator ends when nobody else knows it any more."""
         key = id(x)
@@ -93,7 +101,7 @@ class Capture:
 
     def made_since(self, x: Any, clock: int) -> bool:
         """Whether an object was made after some moment."""
-        found = self.created.get(id(x))
+        found = self.created.get(id(x)) or self.errors.get(id(x))
         return found is not None and found[0] is x and found[1] > clock
 
     def advancing(self, x: Any) -> None:

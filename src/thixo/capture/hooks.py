@@ -3,6 +3,7 @@
 import builtins
 import sys
 import types
+from collections.abc import Callable
 from typing import Any
 
 from thixo import _core
@@ -42,6 +43,30 @@ def _template(made: Any) -> tuple[str, list[Any]]:
     """The text of an exception as that of a node, and its values."""
     parts = made.parts if isinstance(made, effects.Text) else effects.pieces(made, "s")
     return effects.template(parts)
+
+
+def _there(x: Any, may_be: Callable[[Any], bool]) -> Any:
+    """A value where it is known that it is there, and that it is one of those that it may be."""
+    while isinstance(x, control.Maybe):
+        x = x.value
+    if not isinstance(x, Choice):
+        return x
+    fitting = [may_be(o) for o in x.options]
+    if all(fitting) or not any(fitting):
+        return x
+    one = x.options[fitting.index(True)]
+    if sum(fitting) == 1:
+        return one
+    return Choice([o if fits else one for o, fits in zip(x.options, fitting, strict=True)], x.index)
+
+
+def _made(error: Any) -> Any:
+    """What `raise` raises: a class is called."""
+    if isinstance(error, type) and issubclass(error, BaseException):
+        return current().made_error(error())
+    if isinstance(error, BaseException):
+        current().errors.setdefault(id(error), (error, 0))  # who made it is not known
+    return error
 
 
 class Hooks:
@@ -272,7 +297,7 @@ class Hooks:
 
     @staticmethod
     def outcome(ended: Any) -> Any:
-        return Hooks.kept(ended[1])
+        return _there(ended[1], lambda o: o is not UNSET)
 
     @staticmethod
     def failure(ended: Any) -> Any:
@@ -288,18 +313,18 @@ class Hooks:
             return error.errors
         if isinstance(error, ThixoError):
             raise refusal_of(error) from error
-        return error
+        assert error is not None
+        return current().made_error(error)
 
     @staticmethod
-    def kept(x: Any) -> Any:
-        """The exception that was kept, where it is known that there is one."""
-        while isinstance(x, control.Maybe):
-            x = x.value
-        if isinstance(x, Choice) and any(o is UNSET for o in x.options):
-            there = [o for o in x.options if o is not UNSET]
-            if len(there) == 1:
-                return there[0]
-            x = Choice([there[0] if o is UNSET else o for o in x.options], x.index)
+    def kept(x: Any, *caught: Any) -> Any:
+        """The exception that was kept, where there is one; of the classes that were caught."""
+        x = _there(x, lambda o: o is not UNSET)
+        if isinstance(x, Poison):
+            x.refuse("raise")
+        kinds = [k for one in caught for k in (one if isinstance(one, tuple) else (one,))]
+        if kinds and all(isinstance(k, type) for k in kinds):
+            x = _there(x, lambda o: isinstance(o, tuple(kinds)))
         return x
 
     @staticmethod
@@ -315,9 +340,14 @@ class Hooks:
     @staticmethod
     def raise_(error: Any, cause: Any) -> None:
         if isinstance(error, Choice):
-            raise Several(error)
-        if isinstance(error, type) and issubclass(error, BaseException):
-            error = error()
+            raise Several(Choice([_made(o) for o in error.options], error.index))
+        error = _made(error)
+        if isinstance(cause, Choice):
+            raise Refused(
+                "raise",
+                "what it is from is one of several exceptions",
+                "name it in an except of its own",
+            )
         if cause is not None:
             raise error from cause
         raise error

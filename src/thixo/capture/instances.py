@@ -20,7 +20,7 @@ def instantiate(cls: type, args: Any, kwargs: Any) -> Any:
     capture = current()
     module = cls.__module__ or ""
     if issubclass(cls, BaseException):
-        return cls(*args, **kwargs)
+        return capture.made_error(cls(*args, **kwargs))
     if cls in _CONTAINERS or is_pure(cls):
         return plain_call(cls, args, kwargs)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):

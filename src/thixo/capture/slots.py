@@ -4,14 +4,18 @@ The syntax gives candidates, tracing decides: the body is traced, what it left i
 carried from then on, until nothing new changes.
 """
 
+import re
 from collections.abc import Iterator
+from types import MemberDescriptorType
 from typing import Any
 
 from thixo import _core
 from thixo.capture.carry import MISSING, Carry, Clash, alike, form, join
+from thixo.capture.frames import Capture
 from thixo.capture.merge import Frozen, _split, rebuilt
 from thixo.capture.refusal import Refused
-from thixo.capture.values import UNSET, Choice, Maybe, Mixed, Number, Poison
+from thixo.capture.values import UNSET, Choice, Maybe, Mixed, Number, Poison, Symbolic
+from thixo.errors import raised_at
 
 
 class LoopClash(Refused):
@@ -42,8 +46,9 @@ def with_leaves(x: Any, parts: Iterator[Any]) -> Any:
 class Slot:
     """One thing that a loop may change."""
 
-    def __init__(self, name: str, start: Any) -> None:
+    def __init__(self, name: str, start: Any, outlives: bool = False) -> None:
         self.name = name
+        self.outlives = outlives  # whether others see it: an attribute, a global
         self.flag, self.start = _split(start)
         self.tree = self.start
         self.carried_flag = self.flag is not True and self.flag is not False
@@ -101,7 +106,7 @@ class Slot:
                 return self._lose(f"it {clash}")
             if both.mode == "number":
                 both = both._replace(known=None)
-            elif both.mode == "choice" and self.flag is False and not _is_plain(new):
+            elif both.mode == "choice" and self.flag is False and not self._stays(new):
                 return self._lose("it is another object in each turn")
             if known is None or (both != known and not _same(both, known)):
                 self.forms[i], stable = both, False
@@ -113,21 +118,31 @@ class Slot:
             self.forms = [form(x)._replace(known=None) for x in leaves(value)]
         except Clash as clash:
             return self._lose(str(clash))
-        if any(f is not None and f.mode == "choice" for f in self.forms):
-            kept = [f if f is not None and f.mode != "choice" else None for f in self.forms]
-            self.forms = kept
+        # One object need not be carried; which of several it is has to.
+        self.forms = [
+            None if f is not None and f.mode == "choice" and not isinstance(x, Choice) else f
+            for f, x in zip(self.forms, leaves(value), strict=True)
+        ]
         self.tree = value
         self.carried_flag = True
         return False
 
     def _lose(self, why: str) -> bool:
-        if self.flag is not False:
+        if self.flag is not False or self.outlives:
             raise LoopClash(
                 f"{self.name} in a loop", why, "give it its final kind and shape before the loop"
             )
         self.lost = why
         self.forms, self.tree, self.carried_flag = [None], MISSING, False
         return False
+
+    def _stays(self, x: Any) -> bool:
+        """Whether there are only some such objects, so that a loop need not make new ones."""
+        return _is_plain(x)
+
+    def poison(self) -> Poison:
+        """What stands behind the loop for what was lost."""
+        return Poison(f"{self.name} is set in a loop that a tensor ends, and {self.lost}")
 
     def encode(self, x: Any) -> list[Any]:
         """The tensors that carry a value."""
@@ -158,6 +173,98 @@ class Slot:
         return Maybe(made, flag)
 
 
+class KeptSlot(Slot):
+    """The exception that a try statement keeps of a loop inside of it.
+
+    Each time that the body is traced it makes another one. Those that say the same are one here:
+    nobody else knows them. One that was there before the loop stays itself.
+    """
+
+    def __init__(self, start: Any, capture: Capture) -> None:
+        super().__init__("an exception", start)
+        self.capture = capture
+        self.clock = capture.clock
+        self.first: list[Any] = []
+        self.line: str | None = None  # where the one is raised that is another in each turn
+
+    def compare(self, after: Any) -> bool:
+        flag, value = _split(self._as_first(after))
+        if self.lost is None and any(x is None for x in _options(value)):
+            return self._lose("what it says changes from turn to turn")
+        return super().compare(value if flag is True else Maybe(value, flag))
+
+    def encode(self, x: Any) -> list[Any]:
+        return super().encode(self._as_first(x))
+
+    def poison(self) -> Poison:
+        reason = f"it is raised in a loop that a tensor ends, and {self.lost}"
+        return Poison(reason, self.line, "give it the same arguments in each turn")
+
+    def _stays(self, x: Any) -> bool:
+        return True
+
+    def _as_first(self, x: Any) -> Any:
+        """A value with the exceptions that were seen first; None for one that changes by the turn."""
+        flag, value = _split(x)
+        if isinstance(value, Choice):
+            made = [self._first(o) for o in value.options]
+            value = made[0] if all(o is made[0] for o in made) else Choice(made, value.index)
+        else:
+            value = self._first(value)
+        return value if flag is True else Maybe(value, flag)
+
+    def _first(self, error: Any) -> Any:
+        if not self.capture.made_since(error, self.clock):
+            return error
+        for known in self.first:
+            if known is error or _says_the_same(known, error):
+                return known
+        if not _says_plain_things(error):
+            self.line = raised_at(error)
+            return None
+        self.first.append(error)
+        return error
+
+
+_KEPT = re.compile(r"_error\d+")  # what try statements call it (exits.py)
+
+
+def slot_of(name: str, start: Any, capture: Capture) -> Slot:
+    """The slot of a variable."""
+    if _KEPT.fullmatch(name.removeprefix("variable ")):
+        return KeptSlot(start, capture)
+    return Slot(name, start)
+
+
+def _options(x: Any) -> list[Any]:
+    return x.options if isinstance(x, Choice) else [x]
+
+
+def _said(error: BaseException) -> dict[Any, Any]:
+    """All that can be read of an exception but what it was raised from, by places and names."""
+    made: dict[Any, Any] = {**dict(enumerate(error.args)), **vars(error)}
+    for kind in type(error).__mro__:
+        members = [n for n, m in vars(kind).items() if isinstance(m, MemberDescriptorType)]
+        made.update((n, getattr(error, n, UNSET)) for n in members)
+    return made
+
+
+def _says_plain_things(error: BaseException) -> bool:
+    for x in _said(error).values():
+        if x is not UNSET and (isinstance(x, Symbolic) or not _is_plain(x)):
+            return False
+    return error.__cause__ is None or _says_plain_things(error.__cause__)
+
+
+def _says_the_same(a: Any, b: Any) -> bool:
+    if a is None or b is None or type(a) is not type(b):
+        return a is b
+    one, two = _said(a), _said(b)
+    if list(one) != list(two) or not all(map(alike, one.values(), two.values())):
+        return False
+    return _says_the_same(a.__cause__, b.__cause__)
+
+
 def _is_plain(x: Any) -> bool:
     """Whether there are only some such objects, so that a loop need not make new ones."""
     if isinstance(x, Choice):
@@ -178,4 +285,4 @@ def _same(a: Carry, b: Carry) -> bool:
     )
 
 
-__all__ = ["UNSET", "LoopClash", "Slot"]
+__all__ = ["UNSET", "LoopClash", "Slot", "slot_of"]

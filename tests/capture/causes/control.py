@@ -80,6 +80,119 @@ cause(
     """,
 )
 cause(
+    "a variable that is another object in each turn",
+    """
+    def f(x):
+        turn = 0
+        while x.sum() < 30:
+            if turn > 0:
+                x = x + last()
+            x = x * 2
+            last = lambda: 1
+            turn += 1
+        return x
+    """,
+    "script: f cannot be captured: variable last: it is set in a loop that a tensor ends, "
+    "and it is another object in each turn; give it one kind of value on all paths "
+    "(model.py:5)",
+    """
+    def f(x):
+        turn = 0
+        last = lambda: 1
+        while x.sum() < 30:
+            if turn > 0:
+                x = x + last()
+            x = x * 2
+            turn += 1
+        return x
+    """,
+)
+cause(
+    "an attribute that is another object in each turn",
+    """
+    class Box:
+        pass
+
+    def f(x):
+        box = Box()
+        while x.sum() < 30:
+            x = x * 2
+            box.last = lambda: 1
+        return x + hasattr(box, "last")
+    """,
+    "script: f cannot be captured: attribute last of Box in a loop: it is another object "
+    "in each turn; give it its final kind and shape before the loop (model.py:6)",
+    """
+    class Box:
+        pass
+
+    def f(x):
+        box = Box()
+        box.last = lambda: 1
+        while x.sum() < 30:
+            x = x * 2
+        return x + hasattr(box, "last")
+    """,
+)
+cause(
+    "an exception of a loop that says something else in each turn",
+    """
+    def f(x):
+        try:
+            while x.sum() < 30:
+                x = x * 2
+                if x.sum() > 20:
+                    raise ValueError(x.sum() + 1)
+        except ValueError as error:
+            return x * error.args[0]
+        return x
+    """,
+    "script: f cannot be captured: raise: it is raised in a loop that a tensor ends, and "
+    "what it says changes from turn to turn; give it the same arguments in each turn "
+    "(model.py:6)",
+    """
+    def f(x):
+        try:
+            while x.sum() < 30:
+                x = x * 2
+                if x.sum() > 20:
+                    raise ValueError("large")
+        except ValueError:
+            return x * (x.sum() + 1)
+        return x
+    """,
+)
+cause(
+    "an exception from one of several",
+    """
+    def f(x):
+        try:
+            if x.sum() > 5:
+                raise KeyError("large")
+            if x.sum() > 2:
+                raise IndexError("small")
+        except LookupError as error:
+            raise ValueError("either") from error
+        return x
+    """,
+    "script: f cannot be captured: raise: what it is from is one of several exceptions; "
+    "name it in an except of its own (model.py:8)",
+    """
+    def f(x):
+        try:
+            if x.sum() > 5:
+                raise KeyError("large")
+            if x.sum() > 2:
+                raise IndexError("small")
+        except KeyError as error:
+            raise ValueError("either") from error
+        except IndexError as error:
+            raise ValueError("either") from error
+        return x
+    """,
+    "(tx.zeros(3),)",
+)
+cause(
     "an exception inside of try",
     """
     def check(x):

@@ -188,12 +188,14 @@ class Exits:
         if raised is None:
             s.finalbody = last
             return [s]
-        first = ast.copy_location(assign(raised.flag, constant(False)), s)
         s.finalbody = []
-        for one in later:
+        # A loop around begins each turn with no exception, and carries none.
+        forgotten = [assign(raised.error, hook("unset")) for _ in range(2)]
+        first: Block = [forgotten[0], assign(raised.flag, constant(False))]
+        for one in (*first, *later, *forgotten):
             ast.copy_location(one, s)
             ast.fix_missing_locations(one)
-        parts: Block = [ast.fix_missing_locations(first), s, *self.block(later, loop)]
+        parts: Block = [*first, s, *self.block(later, loop), forgotten[1]]
         if not last:
             return parts
         whole = ast.copy_location(ast.Try(parts, [], [], last), s)
@@ -249,9 +251,11 @@ def _asked(handlers: Sequence[ast.ExceptHandler], raised: Raised) -> ast.stmt:
     kinds = [copy.deepcopy(h.type) for h in handlers if h.type is not None]
     made: Block = [ast.Expr(hook("unhandled", kept, *kinds))]
     for handler in reversed(handlers):
-        body: Block = [_Again(raised).visit(copy.deepcopy(s)) for s in handler.body]
+        kind = [] if handler.type is None else [copy.deepcopy(handler.type)]
+        caught = hook("kept", name(raised.error), *kind)
+        body: Block = [_Again(caught).visit(copy.deepcopy(s)) for s in handler.body]
         if handler.name:
-            body = [assign(handler.name, kept), *body]
+            body = [assign(handler.name, caught), *body]
             if not leaves(body):
                 body.append(assign(handler.name, hook("unset")))
         if handler.type is None:
@@ -265,13 +269,11 @@ def _asked(handlers: Sequence[ast.ExceptHandler], raised: Raised) -> ast.stmt:
 class _Again(ast.NodeTransformer):
     """`raise` in a handler raises what was kept."""
 
-    def __init__(self, raised: Raised) -> None:
-        self.raised = raised
+    def __init__(self, kept: ast.expr) -> None:
+        self.kept = kept
 
     def visit_Raise(self, node: ast.Raise) -> ast.Raise:
-        return (
-            node if node.exc is not None else ast.Raise(hook("kept", name(self.raised.error)), None)
-        )
+        return node if node.exc is not None else ast.Raise(self.kept, None)
 
     def visit_Try(self, node: ast.Try) -> ast.Try:
         return node
