@@ -180,7 +180,7 @@ class ScriptedFunction:
             raise error from None
 
 
-BRANCHES = 4000  # that may be traced for one graph: lists that grow in loops can have very many
+BRANCHES = 200_000  # that may be traced for one graph: a minute or two; recursions and lists that grow in loops can have more
 _BY_VALUE = (bool, int, str, bytes, complex, type, Enum, ModuleType, BuiltinFunctionType, DType)
 
 
