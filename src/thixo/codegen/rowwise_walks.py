@@ -40,7 +40,7 @@ def walks(kernel: Kernel) -> Walks | None:
         return None
     if any(o.parts > 1 or (o.written and o.view == "column") for o in operands):
         return None
-    kernel = _moments_at_once(kernel)
+    kernel = moments_at_once(kernel)
     body = kernel.body
     plan = stages(kernel)
     level, varying = plan.level, plan.varying
@@ -77,7 +77,7 @@ def walks(kernel: Kernel) -> Walks | None:
     return Walks(made, tuple(body[v].type for v in slots))
 
 
-def _moments_at_once(kernel: Kernel) -> Kernel:
+def moments_at_once(kernel: Kernel) -> Kernel:
     """The same kernel with sums of squares about a value of the row made from sums that need no such value."""
     body = kernel.body
     plan = stages(kernel)

@@ -122,7 +122,7 @@ bool linear_recurrence(const Operator&, PyObject* const* slots, Results& out) {
 
 // ---- sorts
 
-// The tensor with an axis moved to the end (and, backwards, from the end to `axis`), contiguous.
+// The tensor with an axis moved to the end (and, backwards, from the end to `axis`), contiguous; a copy unless it lies like that.
 Ref<Tensor> moved(const Ref<Tensor>& t, int axis, bool backwards) {
   if (axis >= t->ndim() - 1) return contiguous(t);
   Ref<Tensor> turned = alias(*t);
@@ -132,6 +132,7 @@ Ref<Tensor> moved(const Ref<Tensor>& t, int axis, bool backwards) {
   turned->strides.erase(from);
   turned->sizes.insert(to, size);
   turned->strides.insert(to, stride);
+  if (!backwards && turned->is_contiguous()) return turned;  // it lies like that
   Ref<Tensor> y = empty(turned->sizes, t->dtype);
   Dims a, b;
   Array target = as_array(*y, a), source = as_array(*turned, b);

@@ -191,6 +191,7 @@ inline bool any_below(const T* from, typename Key<T>::Bits turn, typename Key<T>
 // The k least entries of a row, in order, in `kept` (room for 2 k + kSlack). Most elements are only compared with the
 // greatest key kept: one that is equal to it has a later place.
 constexpr int64_t kSlack = 64;
+constexpr int64_t kRare = 16;  // from so many times k on, steps without one to keep are worth looking for
 template <class T>
 void top_row(const T* from, int64_t n, int64_t k, bool descending, Entry<T>* kept) {
   using Bits = typename Key<T>::Bits;
@@ -203,7 +204,7 @@ void top_row(const T* from, int64_t n, int64_t k, bool descending, Entry<T>* kep
   Bits limit = Bits(key_of(*std::max_element(kept, kept + k)));
   while (i < n) {
     const int64_t stop = std::min(n, i + kStep);
-    if (stop - i == kStep && !any_below(from + i, turn, limit)) {
+    if (i >= kRare * k && stop - i == kStep && !any_below(from + i, turn, limit)) {
       i = stop;
       continue;
     }

@@ -18,6 +18,7 @@ from thixo.codegen.llvm.rows_side import SideBySide, blocks_of, few_enough
 from thixo.codegen.llvm.rows_side_walks import SideBySideWalks, blocks_of_walks, wanted
 from thixo.codegen.llvm.rows_stages import Stages, Walk
 from thixo.codegen.llvm.target import Target
+from thixo.codegen.rowwise_walks import moments_at_once
 
 LEAF = 16  # places that one accumulator adds up before the sum goes into the tree
 AHEAD = 8  # places between what is computed and what is fetched into the cache
@@ -71,16 +72,7 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
         with f.when(fits):
             SideBySide(f, plan, blocks, forms).write(LEAF)
         rows = f.choose(fits, "i64", 0, "%rows")
-    again = blocks_of_walks(plan, count, groups)
-    if again > 1 and target.masks and count > 1:
-        widest = max(o.bytes for o in kernel.operands if o.view == "full")
-        streamed = wanted(f, block * widest)
-        forms = [(Block(places, vectors, groups, block), again, block)]
-        forms.append((Block(places, vectors, 1, block, True), groups, 1))
-        fits = f.op(f"and i1 {streamed}, {few_enough(f, LEAF)}")
-        with f.when(fits):
-            SideBySideWalks(f, plan, again, forms).write(LEAF)
-        rows = f.choose(fits, "i64", 0, rows)
+    rows = _walk_again(f, kernel, rows, target)
     whole = "0"
     if blocks <= 1:
         whole = f.mul(f.div(rows, block), block)
@@ -98,6 +90,25 @@ def across(kernel: Kernel, name: str, target: Target) -> str:
         with f.loop(whole, rows) as row:
             Block(places, single, 1, block).write(row)
     return module([f])
+
+
+def _walk_again(f: Function, kernel: Kernel, rows: str, target: Target) -> str:
+    """Rows that no cache holds from walk to walk, side by side, with as few walks as can be; the rows that are left."""
+    if not target.masks:
+        return rows
+    plan = prepare(moments_at_once(kernel))
+    count, groups = lanes_of(plan, target), groups_of(plan)
+    blocks = blocks_of_walks(plan, count, groups)
+    if blocks <= 1 or count <= 1:
+        return rows
+    block, places, vectors = count * groups, Places(plan, f), Lanes(f, count, target)
+    forms = [(Block(places, vectors, groups, block), blocks, block)]
+    forms.append((Block(places, vectors, 1, block, True), groups, 1))
+    widest = max(o.bytes for o in kernel.operands if o.view == "full")
+    fits = f.op(f"and i1 {wanted(f, block * widest)}, {few_enough(f, LEAF)}")
+    with f.when(fits):
+        SideBySideWalks(f, plan, blocks, forms).write(LEAF)
+    return f.choose(fits, "i64", 0, rows)
 
 
 class Places:
