@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 
+#include "kernels/nest.h"
 #include "scatter.h"
 #include "scatter_adding.h"
 #include "stream.h"
@@ -139,7 +140,8 @@ bool sum_rows(const RowSums& job) {
   const double turns = double(row) * double(job.rows + n) / double(kGrain);
   const int64_t grain = std::max<int64_t>(1, int64_t(double(job.rows) / std::max(turns, 1.0)));
   visit(job.dtype, [&]<class T>() {
-    const Summer<T> summer{job, lists, kStreams && row * job.rows >= kStreamedBytes && row >= 1024};
+    // Mostly zeros: nothing of them is in the cache because it was read, so they outgrow it sooner.
+    const Summer<T> summer{job, lists, kStreams && row >= 1024 && outgrows_cache(row * (job.rows + n) / 2 * 3, row * job.rows)};
     parallel_for(job.rows, grain, [&](int64_t begin, int64_t end) { summer.run(begin, end); });
   });
   return true;
