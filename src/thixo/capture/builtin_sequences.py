@@ -8,7 +8,7 @@ from typing import Any
 from thixo import _core
 from thixo.capture import control, operators, partial
 from thixo.capture.frames import current
-from thixo.capture.items import Items, as_items
+from thixo.capture.items import GoneOver, Items, as_items
 from thixo.capture.keys import pinned
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
@@ -174,7 +174,15 @@ def reduce(f: Any, items: Any, *start: Any) -> Any:
 def map_(f: Any, *columns: Any) -> Any:
     from thixo.capture.callees import call
 
-    return map(lambda *a: call(f, *a), *map(iterate, columns))
+    gone_over = [GoneOver(one) for one in columns]
+
+    def one(*a: Any) -> Any:
+        found = call(f, *a)
+        for x in gone_over:
+            x.check()
+        return found
+
+    return map(one, *map(iterate, columns))
 
 
 def filter_(f: Any, items: Any) -> Any:

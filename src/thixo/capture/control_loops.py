@@ -18,7 +18,7 @@ from thixo.capture.control import (
 )
 from thixo.capture.copies import Turns, tensors_by_place
 from thixo.capture.frames import Inner, current
-from thixo.capture.items import Items, as_items
+from thixo.capture.items import GoneOver, Items, as_items
 from thixo.capture.merge import Frozen, _split, freeze
 from thixo.capture.numbers import as_tensor
 from thixo.capture.paths import note_old
@@ -163,8 +163,9 @@ def _unrolled(items: Any, body: Any, go: Any, get: Get, put: Put, names: Sequenc
     assert trace is not None
     lazily = not isinstance(items, list | tuple | range | dict | set | str)
     open_end = False  # a tensor says whether Python would take another one
-    source = iter(items)
+    gone_over, source = GoneOver(items), iter(items)
     while True:
+        gone_over.check()
         nodes, changed = len(trace.graph.nodes), sum(map(len, capture.journal.levels))
         try:
             item = next(source)

@@ -219,18 +219,20 @@ class Hooks:
         if isinstance(items, Choice):
             operators.spread(items, lambda v: self.for_(v, body, go, get, put, names))
             return
-        from thixo.capture.items import Items
+        from thixo.capture.items import GoneOver, Items
 
         if is_partial(items):
             items = partial.view(items, "keys")
         if is_ragged(items):
             look(current(), items, ragged=True)
+            gone_over = GoneOver(items)
 
             def turn(e: Any) -> None:
                 if isinstance(e, control.Maybe):
                     control.if_(e.flag, lambda: body(e.value), lambda: None, get, put, names)
                 else:
                     body(e)
+                gone_over.check()
 
             control_loops.for_(list(items), turn, go, get, put, names)
             return

@@ -9,7 +9,7 @@ from thixo.capture.numbers import as_tensor, calculate
 from thixo.capture.paths import look
 from thixo.capture.ragged import numbered
 from thixo.capture.refusal import Refused
-from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_ragged
+from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_partial, is_ragged
 from thixo.dtype import int64
 from thixo.graph.trace import current_trace
 from thixo.ops import public as tx
@@ -50,6 +50,39 @@ class Items:
         """All but the first item."""
         rest = slice(1, None)
         return Items(self.length - 1, [indexed(s, rest) for s in self.slices], self.build)
+
+
+class GoneOver:
+    """Containers that something goes over: Python's iterators see what they hold now, which the data must not decide meanwhile."""
+
+    def __init__(self, x: Any) -> None:
+        self._were = [(one, list(one)) for one in _containers(x)]
+
+    def check(self) -> None:
+        """Refuse where the data have decided on other elements since then."""
+        for x, was in self._were:
+            if (is_ragged(x) or is_partial(x)) and not _same(list(x), was):
+                raise Refused(
+                    f"a {type(x).__name__} that is gone over",
+                    "the data decide whether it gets or loses elements meanwhile",
+                    f"go over a copy, {type(x).__name__}(x)",
+                )
+
+
+_ITERATORS = (type(iter([])), type(reversed([])), enumerate, zip, map, filter)
+
+
+def _containers(x: Any) -> list[Any]:
+    """The lists, dicts and sets behind an iterable."""
+    if type(x) in (list, dict, set):
+        return [x]
+    if isinstance(x, _ITERATORS):
+        return [one for part in x.__reduce__()[1] for one in _containers(part)]
+    return []
+
+
+def _same(a: list[Any], b: list[Any]) -> bool:
+    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
 
 
 def indexed(x: Any, index: Any) -> Any:

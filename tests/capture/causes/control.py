@@ -39,6 +39,27 @@ cause(
     """,
 )
 cause(
+    "a list that changes while it is gone over",
+    """
+    def f(x):
+        items = [x, x + 1, x + 2]
+        for item in items:
+            if item.sum() > 1:
+                items.pop()
+        return x * len(items)
+    """,
+    "script: f cannot be captured: a list that is gone over: the data decide whether it gets or "
+    "loses elements meanwhile; go over a copy, list(x) (model.py:3)",
+    """
+    def f(x):
+        items = [x, x + 1, x + 2]
+        for item in list(items):
+            if item.sum() > 1:
+                items.pop()
+        return x * len(items)
+    """,
+)
+cause(
     "a set that a loop changes",
     """
     def f(x):
