@@ -59,6 +59,15 @@ def mapped(items, x):
     return x + len(list(map(one, items)))
 
 
+def filtered(items, x):
+    def keeps(item):
+        if x.sum() > 0:
+            items.pop()
+        return True
+
+    return x + len(list(filter(keeps, items)))
+
+
 def changed_before(items, x):
     if x.sum() > 0:
         items.pop()
@@ -69,7 +78,7 @@ def changed_before(items, x):
     return x + len(items)
 
 
-ALL = [forwards, backwards, numbered, side_by_side, collected, mapped, changed_before]
+ALL = [forwards, backwards, numbered, side_by_side, collected, mapped, filtered, changed_before]
 
 
 def run(f, sign, capsys):
@@ -108,3 +117,21 @@ def test_a_copy_is_gone_over_as_it_was(capsys):
     made = tx.jit.script(f)
     for sign in (-1.0, 2.5):
         assert run(made, sign, capsys) == run(f, sign, capsys)
+
+
+def test_a_dict_that_grows_meanwhile_is_an_error_as_in_python():
+    def f(table, x):
+        for key in table:
+            if x.sum() > 0:
+                table[key + "b"] = x
+        return x + len(table)
+
+    made = tx.compile(f)
+    for sign in (-1.0, 1.0):
+        for g in (f, made):
+            table, x = {"a": tx.ones(1)}, tx.tensor([sign])
+            if sign < 0:
+                assert g(table, x).item() == 0
+                continue
+            with pytest.raises(RuntimeError, match="changed size"):
+                g(table, x)

@@ -188,8 +188,11 @@ def map_(f: Any, *columns: Any) -> Any:
 def filter_(f: Any, items: Any) -> Any:
     from thixo.capture.callees import call
 
+    gone_over = GoneOver(items)
+
     def keeps(x: Any) -> bool:
         found = operators.truth(x if f is None else call(f, x))
+        gone_over.check()
         if isinstance(found, Number):
             raise Refused("filter", "the data decide what is left", "use tx.where or a mask")
         return found

@@ -1,5 +1,6 @@
 """What a for loop goes over, where its length is known only when the graph runs."""
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -61,7 +62,7 @@ class GoneOver:
     def check(self) -> None:
         """Refuse where the data have decided on other elements since then."""
         for x, was in self._were:
-            if (is_ragged(x) or is_partial(x)) and not _same(list(x), was):
+            if not _same(list(x), was) and (is_ragged(x) or is_partial(x)):
                 raise Refused(
                     f"a {type(x).__name__} that is gone over",
                     "the data decide whether it gets or loses elements meanwhile",
@@ -69,7 +70,7 @@ class GoneOver:
                 )
 
 
-_ITERATORS = (type(iter([])), type(reversed([])), enumerate, zip, map, filter)
+_ITERATORS: tuple[type, ...] = (type(iter([])), type(reversed([])), enumerate, zip, map, filter)
 
 
 def _containers(x: Any) -> list[Any]:
@@ -82,7 +83,7 @@ def _containers(x: Any) -> list[Any]:
 
 
 def _same(a: list[Any], b: list[Any]) -> bool:
-    return len(a) == len(b) and all(x is y for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(map(operator.is_, a, b))
 
 
 def indexed(x: Any, index: Any) -> Any:
