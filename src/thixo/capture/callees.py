@@ -1,4 +1,4 @@
-"""Calls at run time: users' functions are converted, operators and pure functions are called, all else is refused."""
+"""Calls at run time: users' functions are converted, what can be part of a graph is called, all else is refused."""
 
 import functools
 import importlib
@@ -6,37 +6,25 @@ import inspect
 import operator
 import os
 import types
-from collections import deque
 from typing import Any
 
 from thixo import _core
-from thixo.capture import partial, ragged
-from thixo.capture.builtin import METHODS, REPLACED, SYNTAX, is_pure
+from thixo.capture.builtin import REPLACED, is_pure
+from thixo.capture.container_calls import call_builtin
 from thixo.capture.convert import APART, PLAIN, TELLING, convert, is_converted
-from thixo.capture.effects import check
 from thixo.capture.frames import Capture, current
 from thixo.capture.functions import APPLY, apply_captured
 from thixo.capture.journal import CONTAINERS
-from thixo.capture.keys import pinned
-from thixo.capture.numbers import weak
-from thixo.capture.operators import as_plain_tensor, spread
+from thixo.capture.operators import spread
 from thixo.capture.paths import Assumed, Path, look, path_of, read
+from thixo.capture.plain_calls import LEAVE_OUT, call_operator, flat, name_of, new, plain_call
 from thixo.capture.refusal import Refused
 from thixo.capture.values import (
     UNSET,
     Choice,
-    Maybe,
-    Mixed,
-    Number,
     Symbolic,
     Union,
-    is_partial,
-    is_ragged,
 )
-from thixo.dtype import float32
-from thixo.graph.trace import current_trace, make_symbolic
-from thixo.ops import public as tx
-from thixo.symbolic import Dim
 
 
 def call(f: Any, *args: Any, **kwargs: Any) -> Any:
@@ -81,7 +69,7 @@ def _called(f: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(
         f, types.BuiltinFunctionType | types.MethodWrapperType | types.MethodDescriptorType
     ):
-        return _call_builtin(f, args, kwargs)
+        return call_builtin(f, args, kwargs)
     return _call_object(f, args, kwargs)
 
 
@@ -117,7 +105,7 @@ def _union_among(f: Any, args: Any, kwargs: Any) -> Any:
         return None
     if isinstance(f, type) and f.__module__ not in ("builtins", "collections"):
         return None
-    found = next((x for x in _flat((*args, *kwargs.values())) if isinstance(x, Union)), None)
+    found = next((x for x in flat((*args, *kwargs.values())) if isinstance(x, Union)), None)
     if found is None:
         return None
 
@@ -129,14 +117,6 @@ def _union_among(f: Any, args: Any, kwargs: Any) -> Any:
         return {k: put(e, one) for k, e in x.items()} if type(x) is dict else x
 
     return found, put
-
-
-def _flat(x: Any) -> Any:
-    for e in x:
-        if type(e) in (list, tuple):
-            yield from _flat(e)
-        else:
-            yield e
 
 
 def _call_object(f: Any, args: Any, kwargs: Any) -> Any:
@@ -154,10 +134,7 @@ def _call_object(f: Any, args: Any, kwargs: Any) -> Any:
         return call_function(method, (f, *args), kwargs)
     if is_pure(f):
         return plain_call(f, args, kwargs)
-    raise Refused(f"a call of {_name(f)}", "it is not known what it does", LEAVE_OUT)
-
-
-LEAVE_OUT = "call it outside of what is captured"
+    raise Refused(f"a call of {name_of(f)}", "it is not known what it does", LEAVE_OUT)
 
 
 def _call_module(f: Any, args: Any, kwargs: Any) -> Any:
@@ -189,7 +166,7 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
         return plain_call(f, args, kwargs)
     refused = _refused_of_own(module, f.__name__)
     if refused:
-        raise Refused(f"a call of {_name(f)}", refused, LEAVE_OUT)
+        raise Refused(f"a call of {name_of(f)}", refused, LEAVE_OUT)
     if module.startswith(_TRAINING):
         form = importlib.import_module("thixo.optim.captured").form_of(f)
         if form is not None:
@@ -272,7 +249,7 @@ def read_members(f: Any, args: Any, kwargs: Any) -> Any:
     capture = current()
     path = path_of(capture, owner)
     if path is None or any(isinstance(x, Symbolic | _core.Tensor) for x in given.values()):
-        raise Refused(f"a call of {_name(f)}", "it is not known whose it lists", LEAVE_OUT)
+        raise Refused(f"a call of {name_of(f)}", "it is not known whose it lists", LEAVE_OUT)
     named = _LISTS[f.__name__]
     kind = named.replace("named", "")  # the table of a Module that they are in
     places = {"": path}
@@ -347,230 +324,3 @@ def _reach(f: Any, *names: str) -> None:
             if path_of(capture, part) is None:
                 read(capture, path.step("attr", name), part)
             look(capture, part)
-
-
-def call_operator(f: Any, args: Any, kwargs: Any) -> Any:
-    """An operator, with numbers that the data decide as tensors."""
-    owner = getattr(f, "__self__", None)
-    name = getattr(f, "__name__", "")
-    if isinstance(owner, _core.Tensor):
-        special = METHODS.get(name.lstrip("_"))
-        if special is not None:
-            return special(owner, *args, **kwargs)
-    capture = current()
-    if name == "stack" and args and is_ragged(args[0]) and len(args) + len(kwargs) == 1:
-        return _stack_ragged(args[0])
-    for a in (*args, *kwargs.values()):
-        look(capture, a)
-    if kwargs.get("requires_grad"):
-        raise Refused(name, "a graph makes no leaves of a tape", LEAVE_OUT)
-    every = [*args, *kwargs.values(), owner]
-    other = next((a for a in every if isinstance(a, _core.Tensor)), None)
-    args = [_argument(a, other, name) for a in args]
-    kwargs = {k: _argument(a, other, name) for k, a in kwargs.items()}
-    return f(*args, **kwargs)
-
-
-def _stack_ragged(x: list[Any]) -> Any:
-    """The elements of a list that are there, stacked."""
-    values = [e.value if isinstance(e, Maybe) else e for e in x]
-    if not all(isinstance(v, _core.Tensor) for v in values):
-        raise Refused("stack", "a list of other than tensors", "make it one of tensors")
-    flags = [e.flag.tensor if isinstance(e, Maybe) else tx.full((), True) for e in x]
-    check(tx.any(tx.stack(flags)), "RuntimeError", "stack: needs at least one tensor, got none")
-    return tx.stack(values)[tx.stack(flags)]
-
-
-def _argument(a: Any, other: Any, what: str) -> Any:
-    if isinstance(a, Number):
-        if other is not None:
-            return weak(a, other)
-        return tx.to(a.tensor, float32) if a.kind == "float" else a.tensor
-    if isinstance(a, _core.Tensor):
-        if _is_number_outside(a):
-            trace = current_trace()
-            assert trace is not None
-            return make_symbolic(
-                trace.value_of(a)
-            )  # else code that wants a number would take it now
-        return a
-    if isinstance(a, Mixed):
-        return as_plain_tensor(a, what)
-    if isinstance(a, Symbolic):
-        raise Refused(what, f"an argument is {a!r}", "use tensors")
-    if type(a) in (list, tuple):
-        current().readable(a)
-        if any(isinstance(e, Symbolic | list | tuple) or _is_number_outside(e) for e in a):
-            return type(a)(_element(e, what) for e in a)
-    return a
-
-
-def _is_number_outside(a: Any) -> bool:
-    """Whether it is a tensor from outside that code may take for the number it is now."""
-    return isinstance(a, _core.Tensor) and a._value is None and not a.ndim and not a.requires_grad
-
-
-def _element(a: Any, what: str) -> Any:
-    if isinstance(a, Number):
-        raise Refused(what, "a list has a number in it that the data decide", "make it a tensor")
-    return _argument(a, None, what)
-
-
-def plain_call(f: Any, args: Any, kwargs: Any) -> Any:
-    """A function that is called as it is: pure, or a part of Thixo that records."""
-    from thixo.capture.builtin import as_callable
-    from thixo.capture.builtin_sequences import iterate
-    from thixo.capture.items import Items
-
-    capture = current()
-    what = _name(f)
-    if not isinstance(f, type) and kwargs.get("requires_grad"):
-        raise Refused(f"a call of {what}", "a graph makes no leaves of a tape", LEAVE_OUT)
-    for a in (*args, *kwargs.values()):
-        look(capture, a)
-        capture.advancing(a)
-        if not is_pure(f) and path_of(capture, a) is not None and hasattr(a, "__dict__"):
-            if not callable(a) or hasattr(a, "forward"):
-                raise Refused(
-                    f"a call of {what}", f"it gets a {type(a).__name__} from outside", LEAVE_OUT
-                )
-    if getattr(f, "__module__", None) == "itertools":
-        args = [iterate(a) if isinstance(a, _core.Tensor | Items) else a for a in args]
-    given = [as_callable(_argument(a, None, what)) for a in args]
-    named = {k: as_callable(_argument(a, None, what)) for k, a in kwargs.items()}
-    return new(f(*given, **named))
-
-
-def new(x: Any) -> Any:
-    """Note a container that a call made."""
-    if isinstance(x, list | dict | set | deque):
-        capture = current()
-        if id(x) not in capture.created and path_of(capture, x) is None:
-            capture.made(x)
-    return x
-
-
-_MUTATORS = frozenset(
-    "append extend insert pop remove clear update setdefault add discard sort reverse popitem "
-    "appendleft popleft extendleft rotate move_to_end".split()
-)
-_BLIND = frozenset(
-    ("append", "extend", "add", "appendleft", "update")
-)  # do not look at what is there
-
-
-def _call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
-    owner = getattr(f, "__self__", None)
-    name = f.__name__
-    capture = current()
-    if isinstance(owner, (_core.Tensor, *CONTAINERS)) and name[:2] == "__" and name[2:-2] in SYNTAX:
-        return SYNTAX[name[2:-2]](owner, *args, **kwargs)
-    if isinstance(owner, _core.Tensor):
-        return call_operator(f, args, kwargs)
-    if isinstance(owner, set | frozenset):  # one element, or several
-        args = tuple([pinned(e) for e in a] if isinstance(a, list) else pinned(a) for a in args)
-    elif isinstance(owner, dict) and args and name != "update":
-        args = (pinned(args[0]), *args[1:])
-    if isinstance(owner, list | dict | set | deque):
-        for a in (*args, *kwargs.values()):
-            look(capture, a)
-        if is_partial(owner) and not kwargs:
-            known = partial.call(owner, name, args)
-            if known is not None:
-                return known()
-        if isinstance(owner, list) and is_ragged(owner) and not kwargs:
-            change = ragged.change(owner, name, args)
-            if change is not None:
-                return change()
-        if name in _MUTATORS:
-            return _mutate(capture, f, owner, name, args, kwargs)
-        look(capture, owner)
-        return _call_on_container(f, owner, name, args, kwargs)
-    if isinstance(owner, str | bytes | tuple | int | float | complex | range | frozenset | slice):
-        look(capture, owner)
-        if any(isinstance(a, Symbolic | _core.Tensor) for a in _flat((*args, *kwargs.values()))):
-            return _text_method(owner, name, args, kwargs)
-        for a in args:
-            look(capture, a)
-        return new(f(*args, **kwargs))
-    if is_pure(f) or _name(f) == "object.__init__":
-        return plain_call(f, args, kwargs)
-    if isinstance(f, types.MethodDescriptorType) and args:  # list.append(x, 1)
-        return call(getattr(args[0], name), *args[1:], **kwargs)
-    raise Refused(f"a call of {_name(f)}", "it is not known what it does", LEAVE_OUT)
-
-
-def _text_method(owner: Any, name: str, args: Any, kwargs: Any) -> Any:
-    from thixo.capture.effects import formatted
-
-    if isinstance(owner, str) and name == "format":
-        return formatted(owner, args, kwargs)
-    if isinstance(owner, tuple) and name in ("index", "count"):
-        return _search(owner, name, *args)
-    raise Refused(
-        f"{type(owner).__name__}.{name}",
-        "an argument is known only when the program runs",
-        "use tensors",
-    )
-
-
-def _search(owner: Any, name: str, x: Any) -> Any:
-    raise Refused(
-        f".{name}", "it compares with something the data decide", "use a tensor and argmax"
-    )
-
-
-def _call_on_container(f: Any, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
-    if isinstance(owner, list | deque) and name in ("index", "count"):
-        if any(isinstance(e, Symbolic | _core.Tensor) for e in (*owner, *args)):
-            return _search(owner, name, *args)
-    if args and isinstance(args[0], Choice) and isinstance(owner, dict):
-        return spread(args[0], lambda one: f(one, *args[1:], **kwargs))
-    return new(f(*args, **kwargs))
-
-
-def _mutate(capture: Capture, f: Any, owner: Any, name: str, args: Any, kwargs: Any) -> Any:
-    from thixo.capture.builtin_sequences import iterate
-
-    if name not in _BLIND:
-        look(capture, owner)
-    if name in ("extend", "update", "extendleft") and args:
-        args = (iterate(args[0]) if not isinstance(args[0], dict) else args[0], *args[1:])
-        args = (list(args[0]) if not isinstance(args[0], dict) else args[0], *args[1:])
-        if isinstance(owner, set):
-            args = (list(map(pinned, args[0])), *args[1:])
-        elif isinstance(owner, dict) and not isinstance(args[0], dict):
-            args = ([(pinned(k), v) for k, v in args[0]], *args[1:])
-    if name == "sort":
-        made = REPLACED[sorted](list(owner), **kwargs)
-        capture.changing(owner)
-        owner[:] = made
-        return None
-    if any(isinstance(a, Symbolic) for a in args) and name in (
-        "insert",
-        "pop",
-        "add",
-        "remove",
-        "rotate",
-        "discard",
-        "setdefault",
-    ):
-        if (name != "insert" and not (name == "setdefault")) or isinstance(args[0], Symbolic):
-            raise Refused(
-                f".{name}",
-                "its place or element is known only when the program runs",
-                "use a tensor",
-            )
-    if name in ("remove",) and any(isinstance(e, Symbolic | _core.Tensor) for e in (*owner, *args)):
-        return _search(owner, name, *args)
-    if isinstance(owner, set) and any(isinstance(a, _core.Tensor) for a in args):
-        raise Refused(f"set.{name}", "a set of tensors depends on identity", "use a list")
-    capture.changing(owner, grows=name in ("append", "extend"))
-    return f(*args, **kwargs)
-
-
-def _name(f: Any) -> str:
-    return str(getattr(f, "__qualname__", None) or type(f).__name__)
-
-
-__all__ = ["Dim", "call", "call_function", "call_operator"]

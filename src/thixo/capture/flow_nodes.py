@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from thixo.capture import callees, control, control_loops
+from thixo.capture import callees, control, control_loops, control_turns
 from thixo.capture.carry import form
 from thixo.capture.control import append, assign, known_tensors, trace_branch
 from thixo.capture.copies import note_results
@@ -290,7 +290,7 @@ def scan(
     with recording(what):
         outer = current_trace()
         assert outer is not None
-        loop = control_loops.Loop(
+        loop = control_turns.Loop(
             turn, get, put, [f"part {i} of the carry" for i in range(len(now))]
         )
         loop.stacked = lambda: stacked[0]

@@ -7,8 +7,9 @@ from typing import Any
 
 from thixo import _core
 from thixo.capture.builtin import is_pure
-from thixo.capture.callees import LEAVE_OUT, call, call_function, plain_call
+from thixo.capture.callees import call, call_function
 from thixo.capture.frames import current
+from thixo.capture.plain_calls import LEAVE_OUT, plain_call
 from thixo.capture.refusal import Refused
 from thixo.device import device
 from thixo.errors import TraceError, user_place

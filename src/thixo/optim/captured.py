@@ -9,10 +9,11 @@ from typing import Any
 
 import thixo as tx
 from thixo import _core
-from thixo.capture.callees import call, plain_call, read_members
+from thixo.capture.callees import call, read_members
 from thixo.capture.frames import Capture, current
 from thixo.capture.gradients import gradient_of, set_gradient
 from thixo.capture.paths import AllEqual, Assumed, Path, Scalar, look, path_of, read
+from thixo.capture.plain_calls import plain_call
 from thixo.capture.plans import AddOne, Change, Constant, Plan
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Number
