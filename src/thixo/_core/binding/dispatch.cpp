@@ -246,6 +246,22 @@ static PyObject* write_out(const Operator& op, Object value, PyObject* out) {
   return Py_NewRef(out);
 }
 
+// The same for a pointwise operator whose result can be computed where it is to be; null: it is computed, and then copied.
+static PyObject* compute_in(const Operator& op, PyObject* const* args, PyObject* out) {
+  if (op.kind != OpKind::Pointwise || !is_tensor(out) || is_lazy()) return nullptr;
+  Tensor& target = *tensor_of(out);
+  if (target.symbolic() || has_internal_overlap(target) || (modes.grad && is_tracked(target))) return nullptr;
+  const auto [traced, records] = survey(op, args);
+  if (traced || records) return nullptr;
+  check_inplace(target, op.name.c_str(), false);
+  ProfiledCall profiled(op, args);
+  run_check(op, args, false);
+  Results made = evaluate_pointwise(op, args, &target);
+  if (made[0].get() != &target) return write_out(op, Object::own(wrap(made[0])), out);
+  bump_version(target, current_source());
+  return Py_NewRef(out);
+}
+
 // Whether the exception that is set says that a Python function does not take such arguments: ours have other
 // classes.
 static bool no_such_form() {
@@ -294,9 +310,11 @@ static PyObject* bind_and_dispatch(PyObject* self, PyObject* const* args, size_t
       PyErr_Clear();
       throw;
     }
+    PyObject* const out = slots.out && slots.out.get() != Py_None ? slots.out.get() : nullptr;
+    if (out)
+      if (PyObject* written = compute_in(op, slots.items, out)) return written;
     PyObject* result = dispatch(op, slots.items);
-    if (!slots.out || slots.out.get() == Py_None) return result;
-    return write_out(op, Object::own(result), slots.out.get());
+    return out ? write_out(op, Object::own(result), out) : result;
   });
 }
 
