@@ -55,6 +55,11 @@ class Function:
         self._known: dict[str, str] = {}  # of the block that is written now
         self.comparisons: dict[str, str] = {}  # of floats: the text that gave a value
 
+    @property
+    def has_own_instructions(self) -> bool:
+        """Whether it asks for instructions that one kind of processor has, with vectors of one width."""
+        return any(name.startswith("llvm.x86.") for name in self.declarations)
+
     # ---- lines
 
     def line(self, text: str) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from thixo.codegen.instructions import BYTES, Instruction, is_float
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.llvm.lanes import REGISTER
-from thixo.codegen.llvm.rows import STEPS, Along, lanes_of, prepare
+from thixo.codegen.llvm.rows import STEPS, Along, lanes_of, only_reads, prepare
 from thixo.codegen.llvm.rows_reduce import Accumulator, across_rows
 from thixo.codegen.llvm.rows_stages import Stages, Walk
 from thixo.codegen.llvm.target import Target
@@ -24,9 +24,6 @@ MOST_OPERANDS = 2  # of full size: with more, rows that are walked again are bet
 NEAREST = 8192  # bytes of a block that is walked again, which stays in the nearest cache
 LONG = 1024  # bytes of a row that is walked again, from which on it is walked alone
 FEW = 8  # lanes that may be taken one by one
-CHEAP = (
-    4  # instructions for each place, up to which a form of its own for short rows is little code
-)
 
 
 def _uniform(plan: Stages) -> list[int]:
@@ -243,12 +240,9 @@ class ShortRows:
     @staticmethod
     def gain(rows: AlongBlocks) -> bool:
         """Whether what a row costs besides its places is much of it, and can be saved."""
-        walks, body = rows.plan.walks, rows.kernel.body
-        if len(walks) != 1 or rows.count == 1:
+        if rows.count == 1 or not only_reads(rows.kernel):
             return False
-        walk = walks[0]
-        if walk.stores or walk.cost > CHEAP:
-            return False
+        walk, body = rows.plan.walks[0], rows.kernel.body
         loads = [body[v].attribute[0] for v in walk.computed if body[v].op == "load"]
         if not rows.target.masks or not all(map(rows.masks_fit, loads)):
             return False

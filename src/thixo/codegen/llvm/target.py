@@ -31,8 +31,16 @@ class Target:
     @property
     def attributes(self) -> str:
         """What each function says, so that vectors are used at their full width."""
-        bits = self.vector_bytes * 8
-        return f'nounwind "prefer-vector-width"="{bits}" "min-legal-vector-width"="{bits}"'
+        return _of_width(self.vector_bytes)
+
+    @property
+    def half_attributes(self) -> str | None:
+        """The same where each vector is to be handled as two halves; None where no processor gains by it."""
+        return _of_width(self.vector_bytes // 2) if self.vector_bytes == 64 else None
+
+
+def _of_width(bytes: int) -> str:
+    return f'nounwind "prefer-vector-width"="{bytes * 8}" "min-legal-vector-width"="{bytes * 8}"'
 
 
 def _linux(machine: str) -> str:
