@@ -178,20 +178,41 @@ void keep_least(E* entries, int64_t count, int64_t k) {
   if (k < count) std::nth_element(entries, entries + k, entries + count);
 }
 
-// Whether a key below the limit is among kStep elements.
+// The keys of some elements, kStep at most; whether one of them is below the limit.
 constexpr int64_t kStep = 32;
 template <class T>
-inline bool any_below(const T* from, typename Key<T>::Bits turn, typename Key<T>::Bits limit) {
+inline bool keys_of(const T* from, int64_t count, typename Key<T>::Bits turn, typename Key<T>::Bits limit,
+                    typename Key<T>::Bits* keys) {
   using Bits = typename Key<T>::Bits;
   Bits any = 0;
-  for (int64_t j = 0; j < kStep; ++j) any |= Bits(Key<T>::of(from[j]) ^ turn) < limit ? Bits(~Bits(0)) : Bits(0);
+  for (int64_t j = 0; j < count; ++j) {
+    keys[j] = Key<T>::of(from[j]) ^ turn;
+    any |= keys[j] < limit ? Bits(~Bits(0)) : Bits(0);
+  }
   return any != 0;
 }
 
+// Puts an entry that is less than the last of k into its place among them, and the last one out. Of few, all are looked at: where
+// it goes cannot be foreseen.
+template <class E>
+inline void put_in_order(E* kept, int64_t k, const E& e) {
+  int64_t at = k - 1;
+  if (k <= 12 && sizeof(E) == 8) {
+    for (E here = kept[at]; at > 0; --at) {
+      const E before = kept[at - 1], least = e < here ? e : here;
+      kept[at] = before < least ? least : before;
+      here = before;
+    }
+    kept[0] = e < kept[0] ? e : kept[0];
+    return;
+  }
+  for (; at > 0 && e < kept[at - 1]; --at) kept[at] = kept[at - 1];
+  kept[at] = e;
+}
+
 // The k least entries of a row, in order, in `kept` (room for 2 k + kSlack). Most elements are only compared with the
-// greatest key kept: one that is equal to it has a later place.
+// greatest key kept, a step of them at once: one that is equal to it has a later place.
 constexpr int64_t kSlack = 64;
-constexpr int64_t kRare = 16;  // from so many times k on, steps without one to keep are worth looking for
 template <class T>
 void top_row(const T* from, int64_t n, int64_t k, bool descending, Entry<T>* kept) {
   using Bits = typename Key<T>::Bits;
@@ -203,24 +224,21 @@ void top_row(const T* from, int64_t n, int64_t k, bool descending, Entry<T>* kep
   if (in_order) std::sort(kept, kept + k);
   Bits limit = Bits(key_of(*std::max_element(kept, kept + k)));
   while (i < n) {
-    const int64_t stop = std::min(n, i + kStep);
-    if (i >= kRare * k && stop - i == kStep && !any_below(from + i, turn, limit)) {
-      i = stop;
-      continue;
-    }
-    for (; i < stop; ++i) {
-      const Bits key = Key<T>::of(from[i]) ^ turn;
-      if (key >= limit) continue;
-      const Entry<T> e = entry<T>(key, i);
+    Bits keys[kStep];
+    const int64_t step = std::min(n - i, kStep);
+    const bool any = step == kStep ? keys_of(from + i, kStep, turn, limit, keys)  // a length that the compiler knows
+                                   : keys_of(from + i, step, turn, limit, keys);
+    for (int64_t j = 0; any && j < step; ++j) {
+      if (keys[j] >= limit) continue;
+      const Entry<T> e = entry<T>(keys[j], i + j);
       if (in_order) {
-        int64_t at = k - 1;
-        for (; at > 0 && e < kept[at - 1]; --at) kept[at] = kept[at - 1];
-        kept[at] = e;
+        put_in_order(kept, k, e);
         limit = Bits(key_of(kept[k - 1]));
       } else {
         kept[count++] = e;
       }
     }
+    i += step;
     if (count > room) {
       keep_least(kept, count, k);
       count = k;
