@@ -18,6 +18,7 @@ from thixo.capture.rules import rule_kernel
 from thixo.codegen.builder import NotLowered
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.lower import NUMBER, TENSOR, lower_pointwise
+from thixo.codegen.rowwise import with_sums
 from thixo.codegen.rowwise_split import split
 from thixo.dtype import BY_SHORT, float32
 from thixo.errors import ThixoError
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 DTYPES = ("f32", "f64", "bf16", "f16", "i64", "i32", "bool")
 GRADIENT_DTYPES = ("f32", "f64", "bf16")
+OFTEN_BROADCAST = (
+    "mul",
+    "true_divide",
+)  # whose gradients are often summed: by a scale for each row or column
 
 
 def parts(target: Target) -> Iterator[tuple[str, str]]:
@@ -75,6 +80,7 @@ def row_kernels(names: Iterable[str] | None = None) -> Iterator[tuple[Kernel, in
         setattr(rows, "find", ask)  # noqa: B010
     whole = [attention.softmax_kernel(dtype) for dtype in attention.DTYPES]
     whole += [attention.finish_kernel(dtype) for dtype in attention.DTYPES]
+    whole += summed_kernels()
     for kernel in found.values():
         whole.append(kernel)
         halves = split(kernel)
@@ -162,7 +168,31 @@ def _promoted(declaration: Any, parameter: Any) -> bool:
     return declaration.promotes is None or parameter.name in declaration.promotes
 
 
+def summed_kernels() -> Iterator[Kernel]:
+    """Both gradients in float32 where one operand, either of them, was broadcast."""
+    for name in OFTEN_BROADCAST:
+        for active, needed, arguments in _rules(TABLE[name], "f32"):
+            if needed != 3:
+                continue
+            kernel, results, _ = rule_kernel(TABLE[name], active, needed, arguments)
+            for part, result in enumerate(results):
+                views = ["row" if s == ("input", part) else "full" for s, _, _ in arguments]
+                if kernel is not None:
+                    yield with_sums(kernel, views, [at == result for at in range(len(results))])
+
+
 def _backward(declaration: Any, dtype: str) -> Iterator[Kernel]:
+    for active, needed, arguments in _rules(declaration, dtype):
+        try:
+            kernel, _, _ = rule_kernel(declaration, active, needed, arguments)
+        except (NotLowered, ThixoError):
+            continue
+        if kernel is not None:
+            yield kernel
+
+
+def _rules(declaration: Any, dtype: str) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
+    """What `rule_kernel` takes, for each choice of rules."""
     rules = gradient_rules(declaration)
     for active in range(1, 1 << len(rules)):
         needed = 0
@@ -176,12 +206,7 @@ def _backward(declaration: Any, dtype: str) -> Iterator[Kernel]:
         arguments = tuple(_source(declaration, source, dtype) for source in sources)
         if any(value is REQUIRED for _, _, value in arguments):
             continue
-        try:
-            kernel, _, _ = rule_kernel(declaration, active, needed, arguments)
-        except (NotLowered, ThixoError):
-            continue
-        if kernel is not None:
-            yield kernel
+        yield active, needed, arguments
 
 
 def _source(declaration: Any, source: tuple[str, int], dtype: str) -> tuple[Any, int, Any]:

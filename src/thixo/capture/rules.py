@@ -10,12 +10,14 @@ from typing import Any
 from thixo.codegen.builder import NotLowered
 from thixo.codegen.group import lower_group
 from thixo.codegen.kernel import Kernel
+from thixo.codegen.rowwise import with_sums
 from thixo.dtype import BY_CODE
 from thixo.errors import ThixoError
 from thixo.graph.ir import Type
 from thixo.graph.trace import Trace
 from thixo.ops.base import gradient_rules
 from thixo.runtime.kernels import address, grain
+from thixo.runtime.rows import about
 from thixo.symbolic import Dim
 
 # Where a gradient comes from, if not from the kernel.
@@ -40,6 +42,25 @@ def find_rule(declaration: Any, active: int, needed: int, arguments: tuple[Any, 
     if code is None:
         return None
     return code, grain(kernel), results, dtypes
+
+
+def find_summed_rule(
+    declaration: Any,
+    active: int,
+    needed: int,
+    arguments: tuple[Any, ...],
+    views: list[str],
+    summed: list[bool],
+) -> Any:
+    """What `runtime.rows.about` says of the same kernel over rows, with some results summed along them; or None.
+
+    `views` is how each tensor is seen from the rows, `summed` has an entry for each result of the kernel.
+    """
+    try:
+        kernel, _, _ = rule_kernel(declaration, active, needed, arguments)
+        return None if kernel is None else about(with_sums(kernel, views, summed))
+    except (NotLowered, ThixoError):
+        return None
 
 
 def rule_kernel(

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from thixo.codegen.builder import Builder, NotLowered, Value
-from thixo.codegen.instructions import is_float
+from thixo.codegen.instructions import Instruction, is_float
 from thixo.codegen.kernel import Kernel, Operand
 from thixo.codegen.lower import load_operand
 from thixo.codegen.scalars import KernelScalars, Pair, Scalar
@@ -106,7 +107,7 @@ class RowScalars(KernelScalars):
 
     def is_uniform(self, x: Value) -> bool:
         """Whether it is one for each row."""
-        return not _varying(self.b, self.operands)[x.number]
+        return not _varying(self.b.instructions, self.operands)[x.number]
 
     def wide(self, x: Scalar) -> Scalar:
         """In double precision."""
@@ -146,7 +147,7 @@ def lower_rows(declaration: Any, arguments: Sequence[Any], results: Sequence[str
     made = made if isinstance(made, tuple) else (made,)
     if len(made) != len(results):
         raise NotLowered(f"{len(made)} results where the operator has {len(results)}")
-    varying = _varying(builder, operands)
+    varying = _varying(builder.instructions, operands)
     for value, dtype in zip(made, results, strict=True):
         if isinstance(value, ColumnSum):
             if dtype not in ("f32", "f64"):
@@ -159,9 +160,31 @@ def lower_rows(declaration: Any, arguments: Sequence[Any], results: Sequence[str
     return Kernel(tuple(operands), tuple(builder.instructions))
 
 
-def _varying(builder: Builder, operands: list[Operand]) -> list[bool]:
+def with_sums(kernel: Kernel, views: Sequence[str], summed: Sequence[bool]) -> Kernel:
+    """A kernel of places as one of rows: its operands seen as `views` says, some of its results summed along the row."""
+    inputs = kernel.operands[: len(views)]
+    operands = [replace(o, view=view) for o, view in zip(inputs, views, strict=True)]
+    for operand, sums in zip(kernel.operands[len(views) :], summed, strict=True):
+        operands.append(replace(operand, view="row" if sums else "full"))
+    varying = _varying(kernel.body, operands)
+    body: list[Instruction] = []
+    numbers: list[int] = []  # of the instructions, in the new body
+    for one in kernel.body:
+        arguments = tuple(numbers[a] for a in one.arguments)
+        if one.op == "store":
+            if not varying[one.arguments[0]]:
+                raise NotLowered("a result that is one for each row")
+            if operands[one.attribute[0]].view == "row":
+                body.append(Instruction("reduce", one.type, arguments, "add"))
+                arguments = (len(body) - 1,)
+        numbers.append(len(body))
+        body.append(replace(one, arguments=arguments))
+    return Kernel(tuple(operands), tuple(body))
+
+
+def _varying(body: Sequence[Instruction], operands: Sequence[Operand]) -> list[bool]:
     found: list[bool] = []
-    for one in builder.instructions:
+    for one in body:
         if one.op == "load":
             found.append(operands[one.attribute[0]].view in ("full", "column"))
         elif one.op == "index":

@@ -318,6 +318,12 @@ def _find_rule(*arguments: Any) -> Any:
     return rules.find_rule(*arguments)
 
 
+def _find_summed_rule(*arguments: Any) -> Any:
+    from thixo.capture import rules
+
+    return rules.find_summed_rule(*arguments)
+
+
 _core.configure(
     spec=Spec,
     load=find_operator,
@@ -325,4 +331,5 @@ _core.configure(
     run_scalar=_run_scalar,
     find_kernel=_find_kernel,
     find_rule=_find_rule,
+    find_summed_rule=_find_summed_rule,
 )

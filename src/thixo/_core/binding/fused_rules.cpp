@@ -1,30 +1,11 @@
 // Gradient rules of pointwise operators as kernels: one pass over memory for all gradients of a node, no Python.
-#include <deque>
-
-#include "operator.h"
+#include "fused_rules.h"
 
 namespace thixo {
-
-// The rules of an operator for one combination of what they get.
-struct FusedRule {
-  uint32_t active;
-  uint64_t needed;                  // parameters that want a gradient, a bit each
-  std::vector<int> dtypes;          // of each input; -1: it is a value, in `values`
-  std::vector<Object> values;
-  bool usable = false;
-  Kernel kernel;
-  std::vector<int> results;         // for each parameter that wants one: the kernel's result, or one of these
-  std::vector<DType> result_types;  // of the kernel's results
-};
-enum : int { kNoGradient = -1, kPassedOn = -2 };
-struct FusedRules {
-  std::deque<FusedRule> found;
-};
 
 namespace {
 
 constexpr size_t kMostRules = 32;     // combinations that are kept for an operator
-constexpr int kMostRuleOperands = 8;  // inputs and results of a kernel
 
 int dtype_of(const RuleInput& input) { return input.tensor ? code(input.tensor->dtype) : -1; }
 
@@ -45,21 +26,32 @@ bool fits(const FusedRule& rule, uint32_t active, uint64_t needed, const RuleInp
   return true;
 }
 
-// Asks Python: (declaration, active, needed, (((source, index), dtype code, value), ...)).
-FusedRule make_rule(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs) {
+}  // namespace
+
+Object rule_arguments(const RuleInputs& inputs) {
   static const char* const names[] = {"grad", "input", "output", "type", "needs"};
-  FusedRule rule;
-  rule.active = active;
-  rule.needed = needed;
   Object arguments = Object::own(PyTuple_New(Py_ssize_t(inputs.size())));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const RuleInput& input = inputs[i];
-    PyObject* value = input.tensor ? Py_None : input.object;
-    rule.dtypes.push_back(dtype_of(input));
-    rule.values.push_back(Object::borrow(value));
-    PyObject* entry = Py_BuildValue("((si)iO)", names[int(input.what.from)], input.what.index, rule.dtypes.back(), value);
+    PyObject* entry = Py_BuildValue("((si)iO)", names[int(input.what.from)], input.what.index, dtype_of(input),
+                                    input.tensor ? Py_None : input.object);
     PyTuple_SET_ITEM(arguments.get(), Py_ssize_t(i), Object::own(entry).give());
   }
+  return arguments;
+}
+
+namespace {
+
+// Asks Python: (declaration, active, needed, (((source, index), dtype code, value), ...)).
+FusedRule make_rule(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs) {
+  FusedRule rule;
+  rule.active = active;
+  rule.needed = needed;
+  for (const RuleInput& input : inputs) {
+    rule.dtypes.push_back(dtype_of(input));
+    rule.values.push_back(Object::borrow(input.tensor ? Py_None : input.object));
+  }
+  Object arguments = rule_arguments(inputs);
   Object found = Object::own(call_python_as(known.find_rule, "OIKO", op.declaration.get(), active,
                                             static_cast<unsigned long long>(needed), arguments.get()));
   if (found.get() == Py_None) return rule;
@@ -80,7 +72,7 @@ FusedRule make_rule(const Operator& op, uint32_t active, uint64_t needed, const 
   return rule;
 }
 
-const FusedRule* find_rule(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs) {
+FusedRule* find_rule(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs) {
   if (!known.find_rule) return nullptr;
   if (!op.fused_rules) op.fused_rules = std::make_shared<FusedRules>();
   std::deque<FusedRule>& found = op.fused_rules->found;
@@ -134,7 +126,7 @@ void run_rule(const FusedRule& rule, const RuleInputs& inputs, SmallVector<Ref<T
 
 }  // namespace
 
-bool apply_fused(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs,
+bool apply_fused(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs, const Dims* const* shapes,
                  SmallVector<std::pair<int, Ref<Tensor>>, 2>& out) {
   if (inputs.size() == 0 || !inputs[0].tensor) return false;
   for (size_t i = 1; i < inputs.size(); ++i) {
@@ -144,10 +136,10 @@ bool apply_fused(const Operator& op, uint32_t active, uint64_t needed, const Rul
     if (t->dtype != inputs[0].tensor->dtype && !is_bool(t->dtype)) return false;
     if (t->symbolic() || t->ndim() > inputs[0].tensor->ndim()) return false;
   }
-  const FusedRule* rule = find_rule(op, active, needed, inputs);
+  FusedRule* rule = find_rule(op, active, needed, inputs);
   if (!rule) return false;
   SmallVector<Ref<Tensor>, 2> made;
-  if (!rule->result_types.empty()) run_rule(*rule, inputs, made);
+  if (!rule->result_types.empty() && !run_summed(op, *rule, inputs, shapes, made)) run_rule(*rule, inputs, made);
   size_t next = 0;
   for (size_t p = 0; p < op.params.size(); ++p) {
     if (!(needed >> p & 1)) continue;

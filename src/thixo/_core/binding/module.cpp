@@ -55,7 +55,7 @@ PyObject* configure(PyObject*, PyObject*, PyObject* kw) {
             {"spec", &known.spec}, {"size", &known.size}, {"dim", &known.dim}, {"device", &known.device},
             {"device_class", &known.device_class}, {"load", &known.load}, {"getitem", &known.getitem},
             {"setitem", &known.setitem}, {"generator_class", &known.generator_class}, {"run_kernel", &known.run_kernel}, {"run_scalar", &known.run_scalar},
-            {"lead_error", &known.lead_error}, {"find_kernel", &known.find_kernel}, {"find_rule", &known.find_rule}, {"match_symbolic", &known.match_symbolic}, {"lazy_can", &known.lazy_can},
+            {"lead_error", &known.lead_error}, {"find_kernel", &known.find_kernel}, {"find_rule", &known.find_rule}, {"find_summed_rule", &known.find_summed_rule}, {"match_symbolic", &known.match_symbolic}, {"lazy_can", &known.lazy_can},
             {"lazy_run", &known.lazy_run}, {"lazy_error", &known.lazy_error}};
         bool found = false;
         for (auto& s : slots)

@@ -168,7 +168,8 @@ struct RuleInput {
 };
 using RuleInputs = SmallVector<RuleInput, 4>;
 // The gradients of a pointwise operator's parameters (`needed`: a bit each) by one kernel; false: run the rules themselves.
-bool apply_fused(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs,
+// `shapes`: of the parameters, where known; a gradient of another shape is yet to be summed to it.
+bool apply_fused(const Operator& op, uint32_t active, uint64_t needed, const RuleInputs& inputs, const Dims* const* shapes,
                  SmallVector<std::pair<int, Ref<Tensor>>, 2>& out);
 
 PyObject* run_together(PyObject*, PyObject* args);

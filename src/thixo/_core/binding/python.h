@@ -118,6 +118,7 @@ struct Known {
   PyObject* run_scalar = nullptr;  // (scalar function, arrays...) -> array
   PyObject* find_kernel = nullptr;  // (declaration, dtype, states, arguments) -> see pointwise.cpp
   PyObject* find_rule = nullptr;    // (declaration, active, needed, arguments) -> see fused_rules.cpp
+  PyObject* find_summed_rule = nullptr;  // the same, views, summed: see summed_rules.cpp
   PyObject* lazy_can = nullptr;    // (declaration) -> see Operator::lazily
   PyObject* lazy_run = nullptr;    // (records) -> whether it has run them
   PyObject* lazy_error = nullptr;  // (error, line that recorded, line that looked) -> error

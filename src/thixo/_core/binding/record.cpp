@@ -140,9 +140,13 @@ struct RuleNode final : Node {
   bool apply_as_kernel(std::vector<Ref<Tensor>>& gradients, std::vector<Ref<Tensor>>& out) {
     if (op->base_kind != OpKind::Pointwise || modes.grad || is_lazy() || !gradients[0] || gradients[0]->symbolic()) return false;
     uint64_t needed = 0;
-    for (size_t i = 0, e = 0; i < op->params.size(); ++i)
-      if (op->params[i].kind == Kind::Tensor || op->params[i].kind == Kind::Operand)
-        needed |= uint64_t(bool(edges[e++].node)) << i;
+    const Dims* shapes[kMaxParams] = {};
+    for (size_t i = 0, e = 0; i < op->params.size(); ++i) {
+      if (op->params[i].kind != Kind::Tensor && op->params[i].kind != Kind::Operand) continue;
+      if (!edges[e++].node) continue;
+      needed |= uint64_t(1) << i;
+      if (const ResultType& type = input_type(int(i)); !type.value) shapes[i] = &type.sizes;
+    }
     RuleInputs inputs;
     inputs.push_back({{From::Grad, 0}, gradients[0].get(), nullptr});
     SmallVector<Ref<Tensor>, 4> held;
@@ -163,7 +167,7 @@ struct RuleNode final : Node {
       inputs.push_back({a, k->object ? nullptr : held.back().get(), k->object.get()});
     }
     SmallVector<std::pair<int, Ref<Tensor>>, 2> made;
-    if (!apply_fused(*op, active, needed, inputs, made)) return false;
+    if (!apply_fused(*op, active, needed, inputs, shapes, made)) return false;
     for (auto& [param, gradient] : made) out[edges_of(param).first] = std::move(gradient);
     return true;
   }

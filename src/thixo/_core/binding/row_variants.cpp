@@ -34,7 +34,8 @@ bool mark_axes(PyObject* dim, int ndim, bool* reduced) {
   return true;
 }
 
-// What an operand has of the rows: by its own sizes, seen from those of all.
+}  // namespace
+
 RowView view_of(const Tensor& t, const Dims& sizes, const bool* reduced) {
   if (t.sizes == sizes) return RowView::Full;
   const int extra = sizes.size() - t.ndim();
@@ -46,7 +47,12 @@ RowView view_of(const Tensor& t, const Dims& sizes, const bool* reduced) {
   return row ? RowView::Row : column ? RowView::Column : RowView::Full;
 }
 
-constexpr const char* kViews[] = {"full", "row", "column", "one"};
+const char* name_of(RowView view) {
+  constexpr const char* kViews[] = {"full", "row", "column", "one"};
+  return kViews[int(view)];
+}
+
+namespace {
 
 constexpr RowLayout kJoined{2};  // lanes along the row too, for the kernels that join blocks (runtime/rows.py)
 
@@ -129,7 +135,7 @@ void RowCall::describe(std::string& key, Object* arguments) {
       key += char('a' + code(t.dtype));
       key += char('0' + int(view));
       if (arguments)
-        said = Object::own(Py_BuildValue("[ss]", short_name(t.dtype), kViews[int(view)]));
+        said = Object::own(Py_BuildValue("[ss]", short_name(t.dtype), name_of(view)));
     } else if ((kind == Kind::Float || kind == Kind::Scalar || kind == Kind::Int) && (PyFloat_Check(o) || PyLong_Check(o)) &&
                !table.is_fixed(table.params[i])) {
       const double number = PyFloat_AsDouble(o);

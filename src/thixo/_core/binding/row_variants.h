@@ -66,6 +66,10 @@ struct RowOutcome {
 };
 using RowOutcomes = SmallVector<RowOutcome, 4>;
 
+// What an operand has of the rows: by its own sizes, seen from those of all.
+RowView view_of(const Tensor& t, const Dims& sizes, const bool* reduced);
+const char* name_of(RowView view);
+
 RowTable& row_table(const Operator& op);
 // From what thixo.runtime.rows says of a kernel; false: it has too many operands.
 bool fill_row_variant(RowVariant& made, PyObject* found);
