@@ -168,9 +168,9 @@ def test_random_bodies_without_masks(kernel, sizes, layout):
     check(expand(kernel), sizes, layout, PORTABLE)
 
 
-@pytest.mark.parametrize("columns", [1, 37, 255, 256, 257, 1025])
+@pytest.mark.parametrize("columns", [1, 37, 255, 256, 257, 1025, 4099])
 def test_rows_in_blocks_and_rows_alone(columns):
-    """Rows that are walked again: short ones in blocks, longer ones one after the other."""
+    """Rows that are walked again: short ones in blocks, longer ones one after the other, the longest while the next one is on its way."""
     b = Builder()
     x, weight = b.load(0, "f32"), b.load(1, "f32")
     count = b.columns().cast("f32")
@@ -343,7 +343,7 @@ def test_sums_over_rows():
     )
     kernel = Kernel(operands, tuple(b.instructions))
     rng = np.random.default_rng(0)
-    for rows, columns in ((1, 1), (5, 37), (40, 130)):
+    for rows, columns in ((1, 1), (5, 37), (40, 130), (3, 5003)):
         x, s = rng.normal(size=(rows, 1, columns)), rng.normal(size=(rows, 1, 1))
         arrays = [x.astype(np.float32), s.astype(np.float32), np.zeros((1, 1, columns), np.float32)]
         arrays.append(np.zeros((rows, 1, columns), np.float32))

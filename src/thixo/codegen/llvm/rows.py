@@ -27,6 +27,11 @@ NEAR = 2048  # bytes between what is computed and what is fetched ahead, at leas
 SHORT = 4096  # bytes of a row that the nearest cache holds beside the next one, for each operand
 CHEAP = 4  # instructions for each place, beside which to read it is the most of the work
 PAD = 64  # places that a kept line has more than the row
+OUTGROWS, HELD = (
+    48 << 10,
+    1 << 20,
+)  # bytes of all lines of a row: the nearest cache does not hold them, the second one does
+LIGHT = 12  # instructions of a walk that waits for memory
 PARAMETERS = [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "rows"), ("i64", "segments"),
               ("i64", "columns"), ("ptr noalias", "scratch"), ("i64", "fetches"), ("i64", "first")]  # fmt: skip
 
@@ -173,6 +178,8 @@ class Along:
             self.distance(o, s) if self.asks and o.view == "full" else ""
             for o, s in zip(operands, self.strides, strict=True)
         ]
+        if self.rests():
+            self.wants_next = self.next_is_wanted()
         self.run()
 
     def run(self) -> None:
@@ -270,10 +277,29 @@ class Along:
                 with f.loop(0, "%columns", leaf) as start:
                     tree.begin_leaf()
                     self.stretch(walk, sums, copies, start, f.min(f.add(start, leaf), "%columns"))
+            elif walk is self.plan.walks[-1] and self.rests():
+                with f.when(self.wants_next):
+                    self.stretch(walk, sums, copies, "0", "%columns", next_row=True)
+                with f.unless(self.wants_next):
+                    self.stretch(walk, sums, copies, "0", "%columns")
             else:
                 self.stretch(walk, sums, copies, "0", "%columns")
         for at, values in tree.finish().items():
             self.found(walk.reduces[at], values[0])
+
+    def rests(self) -> bool:
+        """Whether memory has nothing to do on the last walk, since all was read before, and has been waited for."""
+        *before, last = self.plan.walks or [Walk()]
+        return bool(before) and not last.first and all(w.cost <= LIGHT for w in before)
+
+    def next_is_wanted(self) -> str:
+        """Whether to ask for the next row on the last walk: no cache but the second one holds a row, and nobody else asks."""
+        f = self.f
+        lines = sum(o.bytes for o in self.kernel.operands if o.view in ("full", "column"))
+        row = f.mul("%columns", lines)
+        held = f.op(f"and i1 {f.compare('sge', row, OUTGROWS)}, {f.compare('sle', row, HELD)}")
+        alone = f.op(f"and i1 {f.compare('sge', '%fetches', 0)}, {f.compare('eq', '%segments', 1)}")
+        return f.op(f"and i1 {held}, {alone}")
 
     def found(self, number: int, value: str) -> None:
         """A reduction's vector at the end of a row."""
@@ -312,9 +338,18 @@ class Along:
             self.places.append(f.load("ptr", place))
 
     def stretch(
-        self, walk: Walk, sums: list[Accumulator], copies: int, start: str, stop: str
+        self,
+        walk: Walk,
+        sums: list[Accumulator],
+        copies: int,
+        start: str,
+        stop: str,
+        next_row: bool = False,
     ) -> None:
-        """Places from start to stop: several vectors at a time, then single ones, then what is left."""
+        """Places from start to stop: several vectors at a time, then single ones, then what is left.
+
+        `next_row`: the same places of the next row are asked for.
+        """
         f, count = self.f, self.count
         length = f.sub(stop, start)
         bounds = [start]
@@ -323,6 +358,8 @@ class Along:
             end = f.add(start, whole)
             with f.loop(bounds[-1], end, step) as i:
                 for copy in range(step // count):
+                    if next_row and copy == 0:
+                        self.fetch_next(i, step)
                     self.body(self.vectors, walk, sums, i, copy)
             bounds.append(end)
         if count == 1:
@@ -334,6 +371,15 @@ class Along:
         else:
             with f.loop(bounds[-1], stop) as i:
                 self.body(self.single, walk, sums, i, 0)
+
+    def fetch_next(self, i: str, count: int) -> None:
+        """Ask for places of the next row."""
+        for at in sorted(set().union(*(w.first for w in self.plan.walks))):
+            operand, moving = self.kernel.operands[at], self.moving[at]
+            row = self.f.at(self.places[at], self.strides[at][0])
+            for skip in range(0, count, max(1, LINE // operand.bytes)):
+                place = self.address(row, operand, moving, i, skip)
+                self.f.prefetch(place, level=2)
 
     def address(self, base: str, operand: Operand, moving: str | None, i: str, skip: int) -> str:
         """Of the place `skip` after i."""
@@ -457,6 +503,10 @@ class Joined(Along):
     def address(self, base: str, operand: Operand, moving: str | None, i: str, skip: int) -> str:
         """Of the place i: no operand stays."""
         return super().address(base, operand, None, i, skip)
+
+    def rests(self) -> bool:
+        """What comes next was written just now."""
+        return False
 
     def fetch_ahead(self, lanes: Lanes, at: int, place: str, skip: int) -> None:
         """It was written just now."""
