@@ -90,7 +90,7 @@ def measure(family: Family, seed: int, only: str, quick: bool) -> list[Ratio]:
             peer,
             target=EVERY_CASE,
             rounds=8 if quick else 21,
-            seconds=0.003,
+            seconds=0.01,
             anew=lambda case=case: (case.make(thixo), case.make(torch)),
         )
         found.append(row)

@@ -17,21 +17,14 @@ from thixo.codegen.instructions import Instruction
 from thixo.codegen.kernel import Kernel, Operand
 from thixo.codegen.llvm.emit import Function, module, vector
 from thixo.codegen.llvm.lanes import MEMORY, REGISTER, Lanes
+from thixo.codegen.llvm.rows_ahead import AsksAhead
 from thixo.codegen.llvm.rows_reduce import Accumulator, Tree, across_lanes, exact_factors
 from thixo.codegen.llvm.rows_stages import Stages, Walk, stages
 from thixo.codegen.llvm.target import Target
 
 STEPS = 16  # vectors that one accumulator adds up in a leaf
-LINE = 64  # bytes of a line of the cache
-NEAR = 2048  # bytes between what is computed and what is fetched ahead, at least
-SHORT = 4096  # bytes of a row that the nearest cache holds beside the next one, for each operand
 CHEAP = 4  # instructions for each place, beside which to read it is the most of the work
 PAD = 64  # places that a kept line has more than the row
-OUTGROWS, HELD = (
-    48 << 10,
-    1 << 20,
-)  # bytes of all lines of a row: the nearest cache does not hold them, the second one does
-LIGHT = 12  # instructions of a walk that waits for memory
 PARAMETERS = [("ptr noalias", "pointers"), ("ptr noalias", "strides"), ("i64", "rows"), ("i64", "segments"),
               ("i64", "columns"), ("ptr noalias", "scratch"), ("i64", "fetches"), ("i64", "first")]  # fmt: skip
 
@@ -63,11 +56,6 @@ def position_offset(f: Function, position: str, total: str, strides: list[str]) 
         column = f.sub(inside, f.mul(segment, "%columns"))
         f.store("i64", f.add(f.mul(segment, strides[1]), f.mul(column, strides[2])), offset)
     return f.load("i64", offset)
-
-
-def if_fetched(f: Function, distance: str | int) -> str:
-    """A distance; where nothing is fetched ahead it is none, and to ask for the place itself costs little."""
-    return f.op(f"and i64 {distance}, %fetches")
 
 
 def along(kernel: Kernel, name: str, target: Target) -> str:
@@ -119,7 +107,7 @@ def joined(kernel: Kernel, name: str, target: Target) -> str:
     return module([f])
 
 
-class Along:
+class Along(AsksAhead):
     """Rows one after the other."""
 
     def __init__(self, kernel: Kernel, f: Function, target: Target, asks: bool = True) -> None:
@@ -174,12 +162,7 @@ class Along:
         self.slots = {
             v: f.at("%scratch", f.mul(room, n)) if n else "%scratch" for n, v in enumerate(slots)
         }
-        self.ahead = [
-            self.distance(o, s) if self.asks and o.view == "full" else ""
-            for o, s in zip(operands, self.strides, strict=True)
-        ]
-        if self.rests():
-            self.wants_next = self.next_is_wanted()
+        self.prepare_ahead()
         self.run()
 
     def run(self) -> None:
@@ -197,20 +180,6 @@ class Along:
         self.rows = [
             f.at(base, f.mul(row, s[0])) for base, s in zip(self.bases, self.strides, strict=True)
         ]
-
-    def distance(self, operand: Operand, strides: list[str]) -> str:
-        """How far ahead memory is fetched: later walks over a row leave it idle, and no hardware looks beyond a page.
-
-        Short rows: the same place of one of the next rows; long ones: further on in this one. Of rows in several
-        segments: the same place of the next.
-        """
-        f = self.f
-        row = f.mul("%columns", operand.bytes)
-        count = f.add(f.div(NEAR, f.intrinsic("umax", "i64", row, "1")), 1)
-        short = f.compare("sle", row, SHORT)
-        within = f.choose(short, "i64", f.mul(strides[0], count), NEAR)
-        found = f.choose(f.compare("sgt", "%segments", 1), "i64", strides[1], within)
-        return if_fetched(f, found)
 
     # ---- one value for each row
 
@@ -277,29 +246,37 @@ class Along:
                 with f.loop(0, "%columns", leaf) as start:
                     tree.begin_leaf()
                     self.stretch(walk, sums, copies, start, f.min(f.add(start, leaf), "%columns"))
-            elif walk is self.plan.walks[-1] and self.rests():
-                with f.when(self.wants_next):
-                    self.stretch(walk, sums, copies, "0", "%columns", next_row=True)
-                with f.unless(self.wants_next):
-                    self.stretch(walk, sums, copies, "0", "%columns")
             else:
-                self.stretch(walk, sums, copies, "0", "%columns")
+                head = self.head(walk)
+                if walk is self.plan.walks[-1] and self.rests():
+                    with f.when(self.wants_next):
+                        self.stretch(walk, sums, copies, head, "%columns", next_row=True)
+                    with f.unless(self.wants_next):
+                        self.stretch(walk, sums, copies, head, "%columns")
+                else:
+                    self.stretch(walk, sums, copies, head, "%columns")
         for at, values in tree.finish().items():
             self.found(walk.reduces[at], values[0])
 
-    def rests(self) -> bool:
-        """Whether memory has nothing to do on the last walk, since all was read before, and has been waited for."""
-        *before, last = self.plan.walks or [Walk()]
-        return bool(before) and not last.first and all(w.cost <= LIGHT for w in before)
-
-    def next_is_wanted(self) -> str:
-        """Whether to ask for the next row on the last walk: no cache but the second one holds a row, and nobody else asks."""
-        f = self.f
-        lines = sum(o.bytes for o in self.kernel.operands if o.view in ("full", "column"))
-        row = f.mul("%columns", lines)
-        held = f.op(f"and i1 {f.compare('sge', row, OUTGROWS)}, {f.compare('sle', row, HELD)}")
-        alone = f.op(f"and i1 {f.compare('sge', '%fetches', 0)}, {f.compare('eq', '%segments', 1)}")
-        return f.op(f"and i1 {held}, {alone}")
+    def head(self, walk: Walk) -> str:
+        """Compute the places before the first whole vector of a result, so that no store is over the border of two lines; how many."""
+        f, count = self.f, self.count
+        stores = [self.kernel.body[v].attribute[0] for v in walk.stores]
+        full = [at for at in stores if self.kernel.operands[at].view == "full"]
+        if (
+            not full
+            or not self.target.masks
+            or count == 1
+            or self.kernel.operands[full[0]].parts > 1
+        ):
+            return "0"
+        bytes = self.kernel.operands[full[0]].bytes
+        address = f.op(f"ptrtoint ptr {self.places[full[0]]} to i64")
+        before = f.op(f"and i64 {f.sub(0, address)}, {count * bytes - 1}")
+        head = f.choose(f.compare("sge", "%columns", 8 * count), "i64", f.div(before, bytes), 0)
+        with f.when(f.compare("ne", head, 0)):
+            self.body(self.vectors, walk, [], "0", 0, head)
+        return head
 
     def found(self, number: int, value: str) -> None:
         """A reduction's vector at the end of a row."""
@@ -371,15 +348,6 @@ class Along:
         else:
             with f.loop(bounds[-1], stop) as i:
                 self.body(self.single, walk, sums, i, 0)
-
-    def fetch_next(self, i: str, count: int) -> None:
-        """Ask for places of the next row."""
-        for at in sorted(set().union(*(w.first for w in self.plan.walks))):
-            operand, moving = self.kernel.operands[at], self.moving[at]
-            row = self.f.at(self.places[at], self.strides[at][0])
-            for skip in range(0, count, max(1, LINE // operand.bytes)):
-                place = self.address(row, operand, moving, i, skip)
-                self.f.prefetch(place, level=2)
 
     def address(self, base: str, operand: Operand, moving: str | None, i: str, skip: int) -> str:
         """Of the place `skip` after i."""
@@ -458,12 +426,6 @@ class Along:
                 elif at not in self.plan.places.values():
                     self.fetch_ahead(lanes, at, place, skip)
                 lanes.store(operands[at], parts, place, left)
-
-    def fetch_ahead(self, lanes: Lanes, at: int, place: str, skip: int) -> None:
-        """What the same place of a later row needs."""
-        operand = self.kernel.operands[at]
-        if self.asks and lanes.count > 1 and skip * operand.bytes % LINE == 0:
-            self.f.prefetch(self.f.at(place, self.ahead[at]), write=operand.written)
 
     def kept(self, v: int, i: str, skip: int) -> tuple[Operand, str]:
         """Where a value that was put aside is."""

@@ -12,7 +12,8 @@ from thixo.codegen.instructions import Instruction
 from thixo.codegen.kernel import Kernel, Operand
 from thixo.codegen.llvm.emit import Function, module
 from thixo.codegen.llvm.lanes import MEMORY, REGISTER, Lanes
-from thixo.codegen.llvm.rows import PAD, PARAMETERS, if_fetched, lanes_of, position_offset, prepare
+from thixo.codegen.llvm.rows import PAD, PARAMETERS, lanes_of, position_offset, prepare
+from thixo.codegen.llvm.rows_ahead import if_fetched
 from thixo.codegen.llvm.rows_reduce import Accumulator, Tree, exact_factors
 from thixo.codegen.llvm.rows_side import SideBySide, blocks_of, few_enough
 from thixo.codegen.llvm.rows_side_walks import SideBySideWalks, blocks_of_walks, wanted

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from thixo.codegen.kernel import Operand
 from thixo.codegen.llvm.lanes import Lanes
-from thixo.codegen.llvm.rows import if_fetched
 from thixo.codegen.llvm.rows_across import Block, Places
+from thixo.codegen.llvm.rows_ahead import if_fetched
 from thixo.codegen.llvm.rows_stages import Stages
 
 PLACES = 4  # at a time
