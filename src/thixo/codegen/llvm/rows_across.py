@@ -348,8 +348,8 @@ class Block:
         for line in range(0, max(1, self.groups * self.lanes.count * operand.bytes), 64):
             f.prefetch(f.at(ahead, line), write=operand.written)
 
-    def fetch_soon(self, walk: Walk, first: str, last: str) -> None:
-        """Places that come when all other blocks had their turn: the second cache holds them until then."""
+    def fetch_soon(self, walk: Walk, first: str, last: str, level: int) -> None:
+        """Places that come when all other blocks had their turn: the cache of this level holds them until then."""
         f, body, operands = self.f, self.kernel.body, self.kernel.operands
         loads = [v for v in walk.computed if body[v].op == "load"]
         met = {body[v].attribute[0] for v in (*loads, *walk.stores)}
@@ -357,7 +357,7 @@ class Block:
             for at in sorted(at for at in met if operands[at].view == "full"):
                 ahead = f.at(self.places[at], f.mul(i, self.strides[at][2]))
                 for line in range(0, self.groups * self.lanes.count * operands[at].bytes, 64):
-                    f.prefetch(f.at(ahead, line), write=operands[at].written, level=2)
+                    f.prefetch(f.at(ahead, line), write=operands[at].written, level=level)
 
     def kept(self, v: int, i: str) -> tuple[Operand, str]:
         """Where a value that was put aside is."""

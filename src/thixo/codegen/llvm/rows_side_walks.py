@@ -22,7 +22,8 @@ MOST = 16  # blocks side by side: as many as make whole rows of memory are one l
 PLACES = 4  # of a block before the next block's turn, which begins with more than that of a single walk does
 MANY_OPERANDS = 3  # from so many on that is one place: each place of each of them is another page
 MANY = 3  # blocks from which on memory is asked for ahead
-SOON = 8, 4  # places between what is computed and what is asked for; the same of many operands
+SOON = 8, 3  # places between what is computed and what is asked for; the same of many operands
+LEVEL = 2, 3  # of the cache that is to hold it, likewise: 3 is the nearest one
 HELD = (
     1 << 19
 )  # bytes of an operand's block from which on the second cache does not hold it for the next walk
@@ -113,7 +114,8 @@ class _OneWalk(SideBySide):
     ) -> None:
         super().__init__(f, plan, blocks, forms, walk)
         many = sum(o.view == "full" for o in plan.kernel.operands) >= MANY_OPERANDS
-        self.foreseen, self.soon = 1 if many else PLACES, SOON[many]
+        self.foreseen = 1 if many else PLACES
+        self.soon, self.level = SOON[many], LEVEL[many]
 
     def place(self, kind: Kind, v: int, group: int) -> str:
         """Where a block's value of a row waits."""
@@ -145,7 +147,8 @@ class _OneWalk(SideBySide):
         """
         f = self.f
         with f.when(self.wide):
-            kind.block.fetch_soon(self.walk, f.add(first, self.soon), f.add(last, self.soon))
+            coming = f.add(first, self.soon), f.add(last, self.soon)
+            kind.block.fetch_soon(self.walk, *coming, self.level)
 
     def write_stretch(self, start: str, leaf: int) -> None:
         """One walk through a stretch of rows; the last reduces nothing."""
