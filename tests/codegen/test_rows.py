@@ -187,6 +187,20 @@ def test_rows_in_blocks_and_rows_alone(columns):
             check(kernel, (rows, 1, columns), "along", target)
 
 
+@pytest.mark.parametrize("combiner", ["max", "add", "or"])
+@pytest.mark.parametrize("columns", [5, 130, 1027])
+def test_results_beside_what_is_reduced_on_the_same_walk(combiner, columns):
+    """Wherever rows begin in memory."""
+    b = Builder()
+    x = b.load(0, "f32")
+    b.store(1, x + x)
+    b.store(2, b.reduce(combiner, x < b.constant(0.0, "f32") if combiner == "or" else x))
+    kinds = Operand("f32"), Operand("f32", written=True)
+    row = Operand("bool" if combiner == "or" else "f32", "row", True)
+    for layout in LAYOUTS:
+        check(Kernel((*kinds, row), tuple(b.instructions)), (7, 1, columns), layout, host())
+
+
 @pytest.mark.parametrize("also", [False, True])
 @pytest.mark.parametrize("rows", [40, 197, 330, 1100])
 def test_walks_side_by_side_are_those_of_each_block(rows, also):

@@ -247,7 +247,7 @@ class Along(AsksAhead):
                     tree.begin_leaf()
                     self.stretch(walk, sums, copies, start, f.min(f.add(start, leaf), "%columns"))
             else:
-                head = self.head(walk)
+                head = "0" if walk.reduces else self.head(walk)
                 if walk is self.plan.walks[-1] and self.rests():
                     with f.when(self.wants_next):
                         self.stretch(walk, sums, copies, head, "%columns", next_row=True)
