@@ -520,3 +520,27 @@ def test_gradients_inside_of_a_trace_go_through_scripted_functions():
     traced = tx.jit.trace(slope, tx.ones(3))
     for x in (tx.ones(2), -tx.ones(4)):
         assert traced(x).tolist() == slope(x).tolist()
+
+
+@pytest.mark.parametrize("what", ["branches", "living"])
+def test_functions_with_too_many_branches_end_soon(monkeypatch, what):
+    def f(x, n):
+        kept = []
+        for _ in range(n):
+            if x.sum() > len(kept):
+                kept.append(x[:1])
+            x = x + 1
+            x[0] = 0
+        return len(kept)
+
+    if what == "branches":
+        monkeypatch.setattr("thixo.capture.script.BRANCHES", 5)
+    else:
+        monkeypatch.setattr("thixo.capture.control.LIVING", 10)
+    assert tx.jit.script(f)(tx.zeros(2), 2) == f(tx.zeros(2), 2)
+    with pytest.raises(
+        tx.errors.CaptureError,
+        match=r"branches: .*; use a loop of tensors, or leave this part out \(.*test_script.py",
+    ):
+        tx.jit.script(f)(tx.zeros(2), 30)
+    assert tx.compile(f)(tx.zeros(2), 30) == f(tx.zeros(2), 30)

@@ -13,7 +13,7 @@ from thixo import _core
 from thixo.capture.carry import MISSING, Carry, looked_up
 from thixo.capture.copies import note_results
 from thixo.capture.effects import fail
-from thixo.capture.frames import DEPTH, Inner, current
+from thixo.capture.frames import DEPTH, LIVING, Inner, current
 from thixo.capture.journal import Content
 from thixo.capture.merge import Merger, aligned, aligned_sets, as_set, freeze
 from thixo.capture.numbers import OPERATORS, as_tensor, calculate
@@ -102,7 +102,14 @@ def trace_branch(
     mode = _core.is_grad_enabled()
     ended = False
     capture.branches += 1
+    known = len(frame.aliases.records) + len(frame.aliases.families)
+    capture.living += known
     try:
+        if capture.most is not None and capture.living > LIVING:
+            raise Refused(
+                "branches", f"tracing them takes too long: {capture.branches} so far, with {known} views and written tensors from outside of this one",
+                "use a loop of tensors, or leave this part out",
+            )  # fmt: skip
         if capture.most is not None and capture.branches > capture.most:
             raise Refused(
                 "branches", f"there are more than {capture.most}, those of calls and loops that were taken apart included",

@@ -22,6 +22,7 @@ from thixo.guards import keep
 from thixo.symbolic import Dim
 
 DEPTH = 60  # branches inside of branches: a recursion that no graph ends
+LIVING = 2_500_000  # views and written tensors known in all branches together, where those are limited: tracing one takes time for each
 
 
 class Capture:
@@ -34,6 +35,7 @@ class Capture:
         self.converts = converts  # whether users' functions are rewritten
         self.most = most  # branches that may be traced: a recursion can have very many
         self.branches = 0
+        self.living = 0  # views and written tensors known in branches, of all of them together
         self.journal = Journal()
         self.sources: dict[int, tuple[Any, Any]] = {}  # id -> an object from outside, and its path
         self.ways: dict[int, list[Any]] = {}  # id -> all paths by which an object was found

@@ -168,19 +168,25 @@ class ScriptedFunction:
         """With symbolic sizes where that works; else for these sizes, since some programs depend on them."""
         try:
             return capture_call(self._function, args, kwargs, most=BRANCHES, runs_again=True)
-        except (Refused, Exception):  # it may have needed a size where a number was wanted
+        except Refused as refusal:
+            if refusal.construct == "branches":  # sizes that are known do not make them fewer
+                raise self._error(refusal) from None
+        except Exception:  # it may have needed a size where a number was wanted
             pass
         try:
             return capture_call(
                 self._function, args, kwargs, fixed=True, most=BRANCHES, runs_again=True
             )
         except Refused as refusal:
-            error = refusal.error(self.__name__)
-            error.refused = refusal
-            raise error from None
+            raise self._error(refusal) from None
+
+    def _error(self, refusal: Refused) -> Exception:
+        error = refusal.error(self.__name__)
+        error.refused = refusal
+        return error
 
 
-BRANCHES = 200_000  # that may be traced for one graph: a minute or two; recursions and lists that grow in loops can have more
+BRANCHES = 100_000  # that may be traced for one graph: half a minute; recursions and lists that grow in loops can have more
 _BY_VALUE = (bool, int, str, bytes, complex, type, Enum, ModuleType, BuiltinFunctionType, DType)
 
 
