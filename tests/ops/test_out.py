@@ -95,4 +95,4 @@ def test_what_is_traced_or_recorded_writes_too():
     try:
         np.testing.assert_allclose(f(a, b).numpy(), expected, rtol=1e-6)
     finally:
-        tx.set_mode("eager")
+        tx.set_mode("graph")
