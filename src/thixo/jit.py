@@ -44,8 +44,7 @@ def trace(
 
     Sizes greater than 1 are symbolic, so the graph serves other sizes; `dynamic=False` fixes them all,
     and a mapping from an argument's name to axes leaves only those open. What `f` assumes of sizes is
-    kept as guards, checked at each call. An open size is no `int`: a function that asks for that with
-    `isinstance` wants `dynamic=False`, or `script`, which answers as Python does. A value cannot be looked at while tracing: `if x.sum() > 0`
+    kept as guards, checked at each call. A value cannot be looked at while tracing: `if x.sum() > 0`
     is an error with its line. Tensors that `f` captures (a Module's parameters) are constants that
     are shared, not copied. With `check` the trace is compared with `f` on the example and on a second
     input.

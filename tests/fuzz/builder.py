@@ -198,10 +198,10 @@ class Scope:
             have, want = item.shape[axis], dims[axis]
             if _same(have, want):
                 continue
-            if isinstance(have, int) and isinstance(want, int) and 0 < want < have:
+            if type(have) is int and type(want) is int and 0 < want < have:
                 start = rng.randrange(have - want + 1)
                 item = self.one(lambda t, a=axis, s=start, w=want: t.narrow(a, s, w), item)
-            elif isinstance(want, int) and want == 0:
+            elif type(want) is int and want == 0:
                 item = self.one(lambda t, a=axis: t.narrow(a, 0, 0), item)
             elif item.real.shape[axis] == 0:
                 item = self.one(lambda t, a=axis: _summed(t, a), item)

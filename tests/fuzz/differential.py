@@ -192,7 +192,7 @@ class Tally:
         self.symbolic += any(
             isinstance(s, Dim) for v in made.graph.inputs[1:] for s in v.type.shape
         )
-        self.empty += any(s == 0 for t in types for s in t.shape if isinstance(s, int))
+        self.empty += any(s == 0 for t in types for s in t.shape if type(s) is int)
         self.sizes.append(sum(len(g.nodes) for g in graphs))
         for kind, names in ((self.used, made.used), (self.dtypes, {t.dtype.name for t in types})):
             for name in names:

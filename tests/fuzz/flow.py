@@ -43,7 +43,7 @@ def size_carrier(scope: Scope) -> Item:
 
 
 def _hint(size: Any) -> int:
-    return size if isinstance(size, int) else size.hint
+    return size if type(size) is int else size.hint
 
 
 class Body:

@@ -213,7 +213,7 @@ class _Growth:
                     return found
             except Rejected:
                 pass
-        plain = all(isinstance(s, int) for s in source.dims)
+        plain = all(type(s) is int for s in source.dims)
         if plain and (scope.depth or rng.random() < 0.3):
             return scope.constant(array)
         if scope.depth:

@@ -146,7 +146,7 @@ def check(made: Made) -> Wrong | str | None:
 
 
 def _is_symbol(size: Any) -> bool:
-    return not isinstance(size, int)
+    return type(size) is not int
 
 
 def _compare(

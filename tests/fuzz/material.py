@@ -73,7 +73,7 @@ class Source:
 
     def at(self, sizes: dict[str, int]) -> np.ndarray:
         """The data where the sizes are these."""
-        shape = tuple(s if isinstance(s, int) else s.evaluate(sizes) for s in self.dims)
+        shape = tuple(s if type(s) is int else s.evaluate(sizes) for s in self.dims)
         if self.op is not None and shape != self.array.shape:
             samples = samples_of(self.op, self.dtype, sizes)
             arrays = samples[self.place].arrays if self.place < len(samples) else []

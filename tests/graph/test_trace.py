@@ -1,5 +1,7 @@
 """jit.trace: what is recorded, what is refused, and that it runs as the function does."""
 
+from numbers import Integral
+
 import numpy as np
 import pytest
 
@@ -581,3 +583,16 @@ def test_tracing_leaves_the_random_numbers_alone_and_sees_a_seed_set_inside():
     with pytest.raises(tx.errors.TraceError, match="is not that of the function"):
         tx.jit.trace(seeded, tx.ones(2))
     assert (tx.get_rng_state() == state).all()
+
+
+def test_an_open_size_is_an_int_where_a_function_asks():
+    def f(x):
+        n = x.shape[0]
+        if not isinstance(n, int) or not isinstance(n, Integral) or n in (1, 2, 5):
+            return x * 0
+        return x + n
+
+    traced = tx.jit.trace(f, tx.ones(3))
+    assert traced(tx.ones(4)).tolist() == f(tx.ones(4)).tolist() == [5.0] * 4
+    with pytest.raises(tx.errors.GuardError, match="n != 5"):
+        traced(tx.ones(5))
