@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any, TypeAlias
 
 from thixo.errors import ArgumentError, DomainError, TraceError, user_line
-from thixo.guards import DECIDE, Guard, compare, decide, keep
+from thixo.guards import DECIDE, Guard, collecting, compare, decide, keep
 from thixo.polynomial import (
     Atom,
     Bounds,
@@ -44,7 +44,9 @@ class Dim:
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:  # type: ignore[override]
-        """`int` where a program asks, since that is what a size is there; here a symbol is none."""
+        """`int` where a program asks that is being traced, since that is what a size is there; a `Dim` for all others."""
+        if not collecting():
+            return Dim
         frame = sys._getframe(1)
         while frame.f_globals.get("__name__") == "abc" and frame.f_back:  # asks for somebody else
             frame = frame.f_back

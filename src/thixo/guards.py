@@ -63,6 +63,11 @@ def guards() -> Iterator[list[Guard]]:
         _active.stack.pop()
 
 
+def collecting() -> bool:
+    """Whether answers are collected: a program is being traced."""
+    return bool(_active.stack)
+
+
 def keep(guard: Guard) -> None:
     """Add a guard to the innermost collection, if there is one."""
     if _active.stack:
