@@ -3,6 +3,7 @@
 import gc
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 import thixo as tx
@@ -26,6 +27,7 @@ def pytest_collection_finish(session):
     gc.freeze()
 
 
+@pytest.hookimpl(trylast=True)  # when its fixtures have put back what they changed
 def pytest_runtest_teardown(item):
     """What one test leaves behind, another would fail by."""
     left = [

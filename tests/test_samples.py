@@ -56,7 +56,7 @@ def test_symbolic_samples_are_the_plain_ones_with_symbols(name):
         for a, b in zip(p.arrays, s.arrays, strict=True):
             assert np.array_equal(a, b)
             dims = getattr(b, "dims", b.shape)
-            assert tuple(d if type(d) is int else d.evaluate(SIZES) for d in dims) == a.shape
+            assert tuple(d if isinstance(d, int) else d.evaluate(SIZES) for d in dims) == a.shape
 
 
 def test_arrays_know_their_symbolic_shape():

@@ -103,7 +103,7 @@ def test_text(size, text):
 
 def test_canonical_forms():
     assert n - n == 0
-    assert type(n - n) is int
+    assert isinstance(n - n, int)
     assert same((n + m) * (n - m), n * n - m * m)
     assert same(n * m * k // (n * m), k)
     assert same((n * m + m) // (n + 1), m)

@@ -31,7 +31,7 @@ def test_first_sizes_are_numbers_in_loops():
     assert len(f.graphs) == 1
     assert [str(s) for s in run._special.graph.inputs[0].shape] == ["8"]
     body = next(n for n in run.graph.nodes if n.op.full_name == "while_loop").args[1]
-    assert all(type(s) is int for v in body.inputs for s in v.shape)
+    assert all(isinstance(s, int) for v in body.inputs for s in v.shape)
     assert [n.op.full_name for n in body.nodes].count("fused") == 1
 
 

@@ -17,7 +17,7 @@ def tensors(body, sizes, seed=SEED):
     rng = np.random.default_rng(seed)
     found = []
     for v in body.inputs:
-        shape = [s if type(s) is int else s.evaluate(sizes) for s in v.shape]
+        shape = [s if isinstance(s, int) else s.evaluate(sizes) for s in v.shape]
         if v.dtype.is_floating_point or v.dtype.is_complex:
             array = rng.normal(size=shape)
         else:

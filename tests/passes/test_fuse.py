@@ -265,7 +265,7 @@ def test_random_graphs_keep_their_values(sums):
         rng = np.random.default_rng(1)
         inputs = [
             tx.tensor(
-                rng.normal(size=[s if type(s) is int else s.evaluate(sizes) for s in v.shape])
+                rng.normal(size=[s if isinstance(s, int) else s.evaluate(sizes) for s in v.shape])
             )
             for v in graph.inputs
         ]

@@ -16,6 +16,7 @@ import numpy as np
 import thixo.ops
 from thixo.capture.rules import rule_kernel
 from thixo.codegen.builder import NotLowered
+from thixo.codegen.expand import expand
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.lower import NUMBER, TENSOR, lower_pointwise
 from thixo.codegen.rowwise import with_sums
@@ -34,10 +35,6 @@ if TYPE_CHECKING:
 
 DTYPES = ("f32", "f64", "bf16", "f16", "i64", "i32", "bool")
 GRADIENT_DTYPES = ("f32", "f64", "bf16")
-OFTEN_BROADCAST = (
-    "mul",
-    "true_divide",
-)  # whose gradients are often summed: by a scale for each row or column
 
 
 def parts(target: Target) -> Iterator[tuple[str, str]]:
@@ -169,16 +166,28 @@ def _promoted(declaration: Any, parameter: Any) -> bool:
 
 
 def summed_kernels() -> Iterator[Kernel]:
-    """Both gradients in float32 where one operand, either of them, was broadcast."""
-    for name in OFTEN_BROADCAST:
-        for active, needed, arguments in _rules(TABLE[name], "f32"):
-            if needed != 3:
-                continue
-            kernel, results, _ = rule_kernel(TABLE[name], active, needed, arguments)
-            for part, result in enumerate(results):
-                views = ["row" if s == ("input", part) else "full" for s, _, _ in arguments]
-                if kernel is not None:
-                    yield with_sums(kernel, views, [at == result for at in range(len(results))])
+    """Gradients of two operands in float32 where one of them, either one, was broadcast."""
+    for name in sorted(TABLE):
+        declaration: Any = TABLE[name]
+        if declaration.kind != "pointwise" or float32 not in declaration.dtypes:
+            continue
+        for active, needed, arguments in _rules(declaration, "f32"):
+            parts = [p for p in range(len(declaration.sig.params)) if needed >> p & 1]
+            if len(parts) == 2:
+                with contextlib.suppress(NotLowered, ThixoError):
+                    kernel, results, _ = rule_kernel(declaration, active, needed, arguments)
+                    yield from _summed(kernel, results, parts, arguments)
+
+
+def _summed(
+    kernel: Kernel | None, results: tuple[int, ...], parts: list[int], arguments: tuple[Any, ...]
+) -> Iterator[Kernel]:
+    if kernel is None or sorted(results) != [0, 1]:  # one is passed on, or both are the same
+        return
+    for part, result in zip(parts, results, strict=True):
+        tensors = [source for source, code, _ in arguments if code >= 0]
+        views = ["row" if source == ("input", part) else "full" for source in tensors]
+        yield expand(with_sums(kernel, views, [at == result for at in range(2)]))
 
 
 def _backward(declaration: Any, dtype: str) -> Iterator[Kernel]:

@@ -107,7 +107,7 @@ def trace_branch(
     try:
         if capture.most is not None and capture.living > LIVING:
             raise Refused(
-                "branches", f"tracing them takes too long: {capture.branches} so far, with {known} views and written tensors from outside of this one",
+                "branches", f"to trace them takes too long: {capture.branches} so far, and each looks through all views and written tensors, {known} by now",
                 "use a loop of tensors, or leave this part out",
             )  # fmt: skip
         if capture.most is not None and capture.branches > capture.most:

@@ -186,7 +186,7 @@ class ScriptedFunction:
         return error
 
 
-BRANCHES = 100_000  # that may be traced for one graph: half a minute; recursions and lists that grow in loops can have more
+BRANCHES = 200_000  # that may be traced for one graph: a minute or two; recursions and lists that grow in loops can have more
 _BY_VALUE = (bool, int, str, bytes, complex, type, Enum, ModuleType, BuiltinFunctionType, DType)
 
 

@@ -194,10 +194,11 @@ inline bool keys_of(const T* from, int64_t count, typename Key<T>::Bits turn, ty
 
 // Puts an entry that is less than the last of k into its place among them, and the last one out. Of few, all are looked at: where
 // it goes cannot be foreseen.
+constexpr int64_t kFewKept = 12;
 template <class E>
 inline void put_in_order(E* kept, int64_t k, const E& e) {
   int64_t at = k - 1;
-  if (k <= 12 && sizeof(E) == 8) {
+  if (k <= kFewKept && sizeof(E) == 8) {
     for (E here = kept[at]; at > 0; --at) {
       const E before = kept[at - 1], least = e < here ? e : here;
       kept[at] = before < least ? least : before;
