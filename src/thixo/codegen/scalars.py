@@ -203,25 +203,25 @@ class KernelScalars:
         x, y = self.b.alike(_real(x, "maximum"), _real(y, "maximum"))
         if x.type == "bool":
             return x | y
-        return self.b.select((x >= y) | self.isnan(x) if is_float(x.type) else x >= y, x, y)
+        return self._or_nan(y, y, self.b.select(x < y, y, x))
 
     def minimum(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "minimum"), _real(y, "minimum"))
         if x.type == "bool":
             return x & y
-        return self.b.select((x <= y) | self.isnan(x) if is_float(x.type) else x <= y, x, y)
+        return self._or_nan(y, y, self.b.select(y < x, y, x))
 
     def fmax(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmax"), _real(y, "fmax"))
-        return (
-            self.b.select((x > y) | self.isnan(y), x, y) if is_float(x.type) else self.maximum(x, y)
-        )
+        return self._or_nan(y, x, self.b.select(y < x, x, y)) if is_float(x.type) else self.maximum(x, y)
 
     def fmin(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmin"), _real(y, "fmin"))
-        return (
-            self.b.select((x < y) | self.isnan(y), x, y) if is_float(x.type) else self.minimum(x, y)
-        )
+        return self._or_nan(y, x, self.b.select(x < y, x, y)) if is_float(x.type) else self.minimum(x, y)
+
+    def _or_nan(self, y: Value, instead: Value, extreme: Value) -> Value:
+        """What vector units make of two floats in one instruction, the second where one is NaN, and `instead` where y is."""
+        return self.b.select(self.isnan(y), instead, extreme) if is_float(y.type) else extreme
 
     # ---- tests
 

@@ -21,6 +21,7 @@ _FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 _UNARY = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "roundeven"}
 _FLOAT_COMPARE = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole"}
 _ORDERED = re.compile(r"fcmp o(?P<how>lt|le|eq) (?P<type><.*>|\w+) (?P<left>.+), (?P<right>.+)")
+_LESS = re.compile(r"fcmp olt (?:<.*>|\w+) (?P<left>.+), (?P<right>.+)")
 _IS_NAN = re.compile(r"fcmp une (?:<.*>|\w+) (?P<value>.+), (?P=value)")
 _NUMBER = re.compile(r"(?:splat \(\w+ )?0x(?![7F]FF)[0-9A-F]{16}\)?")  # finite
 
@@ -89,8 +90,8 @@ class Lanes:
         if op in _FLOAT_COMPARE:
             return self._compare(op, types[0], a, b)
         if op == "select":
-            choice = self.type("bool")
-            return self.f.op(f"select {choice} {a}, {type} {b}, {type} {values[2]}")
+            known = self._extreme(one.type, a, b, values[2])
+            return known or self.f.op(f"select {self.type('bool')} {a}, {type} {b}, {type} {values[2]}")
         if op == "rare":
             return self._rare(one, *values)
         if op == "lookup":
@@ -123,6 +124,26 @@ class Lanes:
                 right == lost["value"] and _NUMBER.fullmatch(left)
             ):
                 return self.f.op(f"fcmp u{compared['how']} {compared['type']} {left}, {right}")
+        return None
+
+    def _extreme(self, name: str, condition: str, a: str, b: str) -> str | None:
+        """The greater or the lesser of two floats, or a NaN put in its place again: one instruction of AVX-512 does either.
+
+        LLVM makes one choice by two comparisons of them, which takes long enough for memory to wait.
+        """
+        if not self.target.scales or not is_float(name) or self.count * width(name) != 512:
+            return None
+        compared, type = self.f.comparisons.get(condition, ""), self.type(name)
+        kind = "ps" if name == "f32" else "pd"
+        less, lost = _LESS.fullmatch(compared), _IS_NAN.fullmatch(compared)
+        if less is not None and {less["left"], less["right"]} == {a, b}:
+            which = "min" if less["left"] == a else "max"  # the second where they are equal or one is NaN
+            return self.f.call(f"llvm.x86.avx512.{which}.{kind}.512", type, (type, a), (type, b), ("i32", "4"))
+        if lost is not None and lost["value"] == a:
+            whole, mask = self.type("i32" if name == "f32" else "i64"), f"i{self.count}"
+            answers = self.constant(0x11, "i32" if name == "f32" else "i64")  # to either sort of NaN: the value itself
+            return self.f.call(f"llvm.x86.avx512.mask.fixupimm.{kind}.512", type, (type, b), (type, a),
+                               (whole, answers), ("i32", "0"), (mask, "-1"), ("i32", "4"))  # fmt: skip
         return None
 
     def _lookup(self, one: Instruction, index: str, place: str) -> str:
