@@ -126,9 +126,9 @@ def stages(kernel: Kernel) -> Stages:
         elif one.op == "store" and varying[i]:
             walks[level[i]].stores.append(i)
             roots[level[i]].add(one.arguments[0])
-    kept: list[int] = []
     worth = _worth_keeping(kernel, varying, level)
-    for n in reversed(range(len(walks))):
+    made_on: dict[int, int] = {}  # of values worth keeping, the first walk that needs them
+    for n, walk in enumerate(walks):
         seen: set[int] = set()
         pending = [v for v in roots[n] if varying[v]]
         while pending:
@@ -136,21 +136,19 @@ def stages(kernel: Kernel) -> Stages:
             if v in seen:
                 continue
             seen.add(v)
-            if level[v] < n and v in worth:
-                walks[n].fetched.append(v)
-                if v not in kept:
-                    kept.append(v)
-                roots[level[v]].add(v)
+            if v in worth and made_on.setdefault(v, n) < n:
+                walk.fetched.append(v)
                 continue
             pending += [a for a in body[v].arguments if varying[a]]
-        walks[n].computed = sorted(seen)
+        walk.computed = sorted(seen)
+    kept = sorted({v for walk in walks for v in walk.fetched})
     for v in kept:
-        walks[level[v]].kept.append(v)
+        walks[made_on[v]].kept.append(v)
     before: list[int] = []
     for i in _needed_uniform(kernel, varying, walks):
         (walks[level[i] - 1].uniform if level[i] and body[i].op != "reduce" else before).append(i)
     before = [i for i in before if body[i].op != "reduce"]
-    made = Stages(kernel, varying, level, walks, before, sorted(kept), {})
+    made = Stages(kernel, varying, level, walks, before, kept, {})
     made.places = _places(made)
     seen_before: set[int] = set()
     for w in walks:
