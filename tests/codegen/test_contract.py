@@ -230,6 +230,35 @@ def test_threads_do_not_matter() -> None:
         tx.set_num_threads(before)
 
 
+@pytest.mark.parametrize("dtype", [tx.float32, tx.float64, tx.bfloat16])
+@pytest.mark.parametrize("turned", [False, True])
+def test_lines_of_the_first_matrix_that_are_4_kib_apart(dtype: tx.dtype, turned: bool) -> None:
+    """They are copied where that pays; products are those of the same numbers elsewhere, on any number of threads."""
+    random = np.random.default_rng(4)
+    apart = 4096 // dtype.itemsize
+    m, k = 150, 70  # of a larger matrix
+    whole = tx.tensor(random.standard_normal((2, k if turned else m, apart))).to(dtype)
+    near = whole[..., :m].mT if turned else whole[..., :k]
+    b = tx.tensor(random.standard_normal((k, 700))).to(dtype)
+    bias = tx.tensor(random.standard_normal(700)).to(dtype)
+    before = tx.get_num_threads()
+    try:
+        for a in (near[0], near):
+            results = []
+            for count in (1, 2, 3):
+                tx.set_num_threads(count)
+                results.append(tx.nn.functional.linear(a, b.T, bias).double().numpy())
+                results.append((tx.matmul(a, b).double() + bias.double()).numpy())
+            wanted = a.double().numpy() @ b.double().numpy() + bias.double().numpy()
+            error = {tx.float32: 1e-4, tx.float64: 1e-12, tx.bfloat16: 0.3}[dtype]
+            for made in results:
+                np.testing.assert_allclose(made, wanted, atol=error)
+            for made, first in zip(results[2:], results[:2] * 2, strict=True):
+                assert made.tobytes() == first.tobytes()
+    finally:
+        tx.set_num_threads(before)
+
+
 @pytest.mark.parametrize("dtype", [tx.int8, tx.uint16, tx.int32, tx.int64, tx.uint64])
 def test_integers_wrap(dtype) -> None:
     random = np.random.default_rng(4)

@@ -213,11 +213,19 @@ class KernelScalars:
 
     def fmax(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmax"), _real(y, "fmax"))
-        return self._or_nan(y, x, self.b.select(y < x, x, y)) if is_float(x.type) else self.maximum(x, y)
+        return (
+            self._or_nan(y, x, self.b.select(y < x, x, y))
+            if is_float(x.type)
+            else self.maximum(x, y)
+        )
 
     def fmin(self, x: Scalar, y: Scalar) -> Value:
         x, y = self.b.alike(_real(x, "fmin"), _real(y, "fmin"))
-        return self._or_nan(y, x, self.b.select(x < y, x, y)) if is_float(x.type) else self.minimum(x, y)
+        return (
+            self._or_nan(y, x, self.b.select(x < y, x, y))
+            if is_float(x.type)
+            else self.minimum(x, y)
+        )
 
     def _or_nan(self, y: Value, instead: Value, extreme: Value) -> Value:
         """What vector units make of two floats in one instruction, the second where one is NaN, and `instead` where y is."""

@@ -1,6 +1,7 @@
 #include "gemm.h"
 
 #include <atomic>
+#include <cstring>
 
 #include "gemm_job.h"
 #include "kernels/types.h"
@@ -105,16 +106,45 @@ bool is_direct(const Job& job, const GemmKernels& g) {
   return is_direct(job, g, strides_are_cheap(g.tiles) ? kFewTallCheap : kFewTall);
 }
 
+// Lines of A that are a multiple of so many bytes apart meet in a few sets of the caches.
+constexpr int64_t kSameSets = 4096, kLine = 64;
+
 // Few columns would use each element of a packed A too seldom. Rows that lie a power of two apart are in each other's
 // way in the nearest cache, and are better packed. Where strides are cheap, all other rows and columns may stay.
 bool a_stays(const Job& job, const GemmKernels& g) {
   if (!a_stays_fits(job, g)) return false;
-  constexpr int64_t kSameSets = 4096;  // bytes between lines that all go to one set of a nearest cache
   const int64_t row = job.a_row * item_size(job.dtype);
   if (reads_far_rows(g.tiles) && (job.a_row == 1 || row % kSameSets != 0)) return true;
   const bool apart = row % 1024 != 0;
   const int64_t most = &tiles_in_place(job, g) == &g.wide ? kMostWideVectors * g.tiles.lanes : (apart ? 4 : 3) * g.tiles.columns;
   return job.n <= (apart ? most : 3 * g.tiles.columns) || job.k < kVeryFewK;
+}
+
+// Panels of columns that make up for a copy whose lines do not.
+constexpr int64_t kWideForCopy = 8;
+
+bool lines_meet(const Job& job, const GemmKernels& g) {
+  const int64_t apart = (job.a_k == 1 ? job.a_row : job.a_k) * item_size(job.dtype);
+  return reads_far_rows(g.tiles) && a_stays_fits(job, g) && apart % kSameSets == 0 && job.n > kWideForCopy * g.tiles.columns;
+}
+
+// Copies lines of A a little further apart, and leaves the copy where it is.
+void spread_product(const Job& job, const GemmKernels& g) {
+  const bool rows = job.a_k == 1;
+  const int64_t item = item_size(job.dtype), count = rows ? job.m : job.k, length = (rows ? job.k : job.m) * item;
+  const int64_t from = (rows ? job.a_row : job.a_k) * item, whole = round_up(length, kLine), to = whole % kSameSets == 0 ? whole + kLine : whole;
+  Buffer copy(size_t(count * to));
+  if (!rehearsing()) {
+    const auto some = [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) std::memcpy(copy.data + i * to, static_cast<const char*>(job.a) + i * from, size_t(length));
+    };
+    if (job.parallel) parallel_evenly(count, 1, some);
+    else some(0, count);
+  }
+  Job spread = job;
+  spread.a = copy.data;
+  (rows ? spread.a_row : spread.a_k) = to / item;
+  packed_product(spread, g, true);
 }
 
 // Columns that fill vectors badly, while rows would fill them well. An A that would be turned in either case needs fewer of
@@ -145,7 +175,7 @@ void run(const Job& job, const GemmKernels& g) {
     case GemmPlan::Chosen: break;
   }
   if (is_thin(job, g)) return thin_product(job, g);
-  if (job.packed && packed_fits(job, g)) return packed_product(job, g, a_stays(job, g));
+  if (job.packed && packed_fits(job, g)) return lines_meet(job, g) ? spread_product(job, g) : packed_product(job, g, a_stays(job, g));
   if (job.n < job.m) {
     const Job t = transposed(job);
     // Dot products would copy the columns of B first, which so few rows of A do not make up for.
@@ -158,6 +188,7 @@ void run(const Job& job, const GemmKernels& g) {
   }
   if (is_direct(job, g)) return direct_product(job, g);
   if (small_fits(job, g)) return small_product(job, g);
+  if (lines_meet(job, g)) return spread_product(job, g);
   packed_product(job, g, a_stays(job, g));
 }
 

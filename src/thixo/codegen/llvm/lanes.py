@@ -91,7 +91,9 @@ class Lanes:
             return self._compare(op, types[0], a, b)
         if op == "select":
             known = self._extreme(one.type, a, b, values[2])
-            return known or self.f.op(f"select {self.type('bool')} {a}, {type} {b}, {type} {values[2]}")
+            return known or self.f.op(
+                f"select {self.type('bool')} {a}, {type} {b}, {type} {values[2]}"
+            )
         if op == "rare":
             return self._rare(one, *values)
         if op == "lookup":
@@ -137,11 +139,17 @@ class Lanes:
         kind = "ps" if name == "f32" else "pd"
         less, lost = _LESS.fullmatch(compared), _IS_NAN.fullmatch(compared)
         if less is not None and {less["left"], less["right"]} == {a, b}:
-            which = "min" if less["left"] == a else "max"  # the second where they are equal or one is NaN
-            return self.f.call(f"llvm.x86.avx512.{which}.{kind}.512", type, (type, a), (type, b), ("i32", "4"))
+            which = (
+                "min" if less["left"] == a else "max"
+            )  # the second where they are equal or one is NaN
+            return self.f.call(
+                f"llvm.x86.avx512.{which}.{kind}.512", type, (type, a), (type, b), ("i32", "4")
+            )
         if lost is not None and lost["value"] == a:
             whole, mask = self.type("i32" if name == "f32" else "i64"), f"i{self.count}"
-            answers = self.constant(0x11, "i32" if name == "f32" else "i64")  # to either sort of NaN: the value itself
+            answers = self.constant(
+                0x11, "i32" if name == "f32" else "i64"
+            )  # to either sort of NaN: the value itself
             return self.f.call(f"llvm.x86.avx512.mask.fixupimm.{kind}.512", type, (type, b), (type, a),
                                (whole, answers), ("i32", "0"), (mask, "-1"), ("i32", "4"))  # fmt: skip
         return None
