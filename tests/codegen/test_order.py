@@ -14,7 +14,8 @@ from thixo.codegen.llvm import order
 from thixo.codegen.llvm.compile import loaded, object_code
 from thixo.codegen.llvm.target import named
 
-KINDS = {"sort_words": 1, "sort_pairs": 2}
+KINDS = {"sort_words": 1, "sort_pairs": 2, "least_words": 1, "least_pairs": 2}
+FEW = 16  # places that are looked at where only the least ones are wanted
 COUNTS = [*range(order.LEAF, 300, order.LEAF), 504, 512, 520, 776, 1016, order.MOST]
 
 
@@ -26,6 +27,11 @@ def entries(rng, count, vectors):
     made[0], made[-1] = np.iinfo(np.int64).max, np.iinfo(np.int64).min
     made[:, 1] = rng.permuted(np.arange(made[:, 1].size).reshape(count, -1), axis=0)
     return made
+
+
+def seen(kind, found):
+    """The places that a network of this kind puts in order."""
+    return found[:FEW] if kind.startswith("least") else found
 
 
 def in_order(given):
@@ -48,7 +54,7 @@ def test_every_count(kind, target):
         given = entries(rng, count, KINDS[kind])
         wanted = in_order(given)
         call(given.ctypes.data, count, order.SIDE)
-        np.testing.assert_array_equal(given, wanted, str(count))
+        np.testing.assert_array_equal(seen(kind, given), seen(kind, wanted), str(count))
 
 
 @pytest.mark.parametrize("name", EMULATORS)
@@ -65,4 +71,4 @@ def test_other_processors(name, tmp_path):
             program.call(kind, given, count, order.SIDE)
     program.run()
     for kind, count, got, wanted in found:
-        np.testing.assert_array_equal(got, wanted, f"{kind} {count}")
+        np.testing.assert_array_equal(seen(kind, got), seen(kind, wanted), f"{kind} {count}")

@@ -121,9 +121,9 @@ void for_rows(int64_t rows, int64_t n, int64_t entries, bool two, Body&& body) {
 }
 
 // Short rows: take(lanes, r, row) for each row, which is the sorted row r of `lanes`; alone(scratch, row) for those that are
-// better sorted one by one, with room for so many entries. False where all of them are.
+// better sorted one by one, with room for so many entries. False where all of them are. Only `wanted` are looked at.
 template <class T, class Take, class Alone>
-bool in_lanes(const T* x, int64_t rows, int64_t n, bool descending, int64_t room, Take&& take, Alone&& alone) {
+bool in_lanes(const T* x, int64_t rows, int64_t n, int64_t wanted, bool descending, int64_t room, Take&& take, Alone&& alone) {
   using Lanes = LaneSort<T>;
   if (!Lanes::there(n) || !Lanes::pays(n, std::min(rows, Lanes::kSide))) return false;
   const int64_t groups = (rows + Lanes::kSide - 1) / Lanes::kSide;
@@ -137,7 +137,7 @@ bool in_lanes(const T* x, int64_t rows, int64_t n, bool descending, int64_t room
         for (int64_t r = first; r < rows; ++r) alone(scratch, r);
         return;
       }
-      lanes.sort(x + first * n, count, descending);
+      lanes.sort(x + first * n, count, descending, wanted);
       for (int64_t r = 0; r < count; ++r) take(lanes, r, first + r);
     }
   });
@@ -164,7 +164,7 @@ void sort_rows(const char* from, DType dtype, int64_t rows, int64_t n, bool desc
     auto take = [&](const LaneSort<T>& lanes, int64_t r, int64_t row) {
       lanes.write(r, x + row * n, n, y ? y + row * n : nullptr, places + row * n);
     };
-    if (!in_lanes<T>(x, rows, n, descending, n, take, alone)) for_rows<T>(rows, n, n, true, alone);
+    if (!in_lanes<T>(x, rows, n, n, descending, n, take, alone)) for_rows<T>(rows, n, n, true, alone);
   });
 }
 
@@ -250,12 +250,12 @@ void top_row(const T* from, int64_t n, int64_t k, bool descending, Entry<T>* kep
   if (!in_order) std::sort(kept, kept + k);
 }
 
-// Whether sorting all of a short row in lanes is faster than keeping its k least, from the cycles that each takes: an
+// Whether short rows in lanes are faster than keeping the k least of each, from the cycles that each takes: an
 // element that is kept for a while has a branch that is hard to foresee; where the same rows come again and again it is learnt,
 // and these are the cycles of that.
 template <class T>
 bool lanes_find_faster(int64_t n, int64_t k) {
-  const double all = double(n) * LaneSort<T>::cycles(n), kept = double(k) * (1 + std::log(double(n) / double(k)));
+  const double all = double(n) * LaneSort<T>::cycles(n, k), kept = double(k) * (1 + std::log(double(n) / double(k)));
   return 4 * k > n || all < double(n) + (20 + 2 * std::min(double(k), 10.0)) * kept;
 }
 
@@ -289,7 +289,7 @@ void top_rows(const char* from, DType dtype, int64_t rows, int64_t n, int64_t k,
       lanes.write(r, x + row * n, k, y + row * k, places + row * k);
     };
     const int64_t room = all ? n : 2 * k + kSlack;
-    if (lanes_find_faster<T>(n, k) && in_lanes<T>(x, rows, n, descending, room, take, alone)) return;
+    if (lanes_find_faster<T>(n, k) && in_lanes<T>(x, rows, n, k, descending, room, take, alone)) return;
     for_rows<T>(rows, n, room, all, alone);
   });
 }
@@ -366,7 +366,7 @@ void rank_rows(const char* from, DType dtype, int64_t rows, int64_t n, Rank rank
       y[row] = x[row * n + places[row]];
     };
     constexpr double kSelection = 20;  // cycles for an element
-    if (LaneSort<T>::cycles(n) < kSelection && in_lanes<T>(x, rows, n, false, n, take, alone)) return;
+    if (LaneSort<T>::cycles(n, n) < kSelection && in_lanes<T>(x, rows, n, n, false, n, take, alone)) return;
     for_rows<T>(rows, n, is_long ? 1 : n, false, alone);
   });
 }

@@ -17,21 +17,22 @@ using Network = void (*)(int64_t* entries, int64_t count, int64_t rows);
 
 struct Networks {
   int generation;
-  Network words, pairs;
+  Network words, pairs, least_words, least_pairs;
 };
 
 const Networks& networks() {
   static std::atomic<const Networks*> current{nullptr};  // replaced, never freed: others may be reading it
   const Networks* now = current.load(std::memory_order_acquire);
   if (!now || now->generation != shipped_generation()) {
-    now = new Networks{shipped_generation(), reinterpret_cast<Network>(shipped("sort_words")),
-                       reinterpret_cast<Network>(shipped("sort_pairs"))};
+    const auto found = [](const char* name) { return reinterpret_cast<Network>(shipped(name)); };
+    now = new Networks{shipped_generation(), found("sort_words"), found("sort_pairs"), found("least_words"), found("least_pairs")};
     current.store(now, std::memory_order_release);
   }
   return *now;
 }
 
 constexpr int64_t kLeaf = 8;  // rows are filled up to a multiple of these
+constexpr int64_t kLeast = 16;  // so many are found without sorting all
 constexpr int64_t kPiece = 256;
 constexpr std::align_val_t kLine{64};
 constexpr uint64_t kSign = uint64_t(1) << 63;  // networks compare signed numbers
@@ -40,6 +41,11 @@ constexpr uint64_t kSign = uint64_t(1) << 63;  // networks compare signed number
 double steps_of(int64_t n) {
   const int levels = std::bit_width(uint64_t(std::max<int64_t>(n, 2) - 1));
   return levels * (levels + 1) / 2;
+}
+
+// A few: runs of them are sorted, and the lesser halves of two are put in order.
+double steps_of(int64_t n, int64_t wanted) {
+  return wanted <= kLeast ? std::min(steps_of(n), steps_of(kLeast) + 1 + std::bit_width(uint64_t(kLeast - 1))) : steps_of(n);
 }
 
 template <class T>
@@ -69,9 +75,9 @@ bool LaneSort<T>::there(int64_t n) {
 }
 
 template <class T>
-double LaneSort<T>::cycles(int64_t n) {
+double LaneSort<T>::cycles(int64_t n, int64_t wanted) {
   const double filled = double((n + kLeaf - 1) / kLeaf * kLeaf) / double(n);
-  return filled * (kPairs<T> ? 6 + 3 * steps_of(n) / kSide : 4 + steps_of(n) / kSide);
+  return filled * (kPairs<T> ? 6 + 3 * steps_of(n, wanted) / kSide : 4 + steps_of(n, wanted) / kSide);
 }
 
 // A step of a network takes as long for one row as for all. One by one, an element takes about the cycles that stand here.
@@ -81,7 +87,7 @@ bool LaneSort<T>::pays(int64_t n, int64_t rows) {
 }
 
 template <class T>
-void LaneSort<T>::sort(const T* from, int64_t rows, bool descending) {
+void LaneSort<T>::sort(const T* from, int64_t rows, bool descending, int64_t wanted) {
   using Bits = typename Key<T>::Bits;
   const Bits turn = descending ? Bits(~Bits(0)) : Bits(0);
   descending_ = descending;
@@ -108,7 +114,9 @@ void LaneSort<T>::sort(const T* from, int64_t rows, bool descending) {
     }
     clear_[r] = !unclear;
   }
-  (kPairs<T> ? networks().pairs : networks().words)(entries_, padded_, rows);
+  const Networks& all = networks();
+  const bool few = wanted <= kLeast && n_ > kLeast;
+  (kPairs<T> ? (few ? all.least_pairs : all.pairs) : (few ? all.least_words : all.words))(entries_, padded_, rows);
 }
 
 template <class T>

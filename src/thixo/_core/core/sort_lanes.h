@@ -17,13 +17,13 @@ class LaneSort {
 
   // Whether there are networks for rows of this length.
   static bool there(int64_t n);
-  // About how many cycles an element takes where kSide rows are sorted together.
-  static double cycles(int64_t n);
+  // About how many cycles an element takes where kSide rows are sorted together, or their first `wanted` found.
+  static double cycles(int64_t n, int64_t wanted);
   // Whether they are faster than sorting so many rows, kSide at most, one by one.
   static bool pays(int64_t n, int64_t rows);
 
-  // Sorts the rows that follow each other at `from`, kSide at most.
-  void sort(const T* from, int64_t rows, bool descending);
+  // Sorts the rows that follow each other at `from`, kSide at most. Who wants the first few only says how many.
+  void sort(const T* from, int64_t rows, bool descending, int64_t wanted);
   // The first `wanted` of the sorted row r: values (not wanted: null) and where they were. `from` is that row.
   void write(int64_t r, const T* from, int64_t wanted, T* values, int64_t* places) const;
 

@@ -5,8 +5,11 @@ moved between lanes. Rows are merged in pairs of sorted runs: the second run is 
 then both halves are put in order by exchanges over half the distance each time. Every exchange puts the lesser
 number at the lower place, so places beyond the end stand for numbers greater than all, and are left out.
 
-    sort_words  numbers of 64 bits
-    sort_pairs  pairs of them, the second of which decides between equals
+    sort_words, least_words    numbers of 64 bits
+    sort_pairs, least_pairs    pairs of them, the second of which decides between equals
+
+Who wants a few only need not have all in order: runs of 16 are sorted, and each leaves its least ones among those that
+the runs before left.
 
 The driver is core/sort_lanes.cpp.
 """
@@ -111,6 +114,28 @@ class _Network:
         with f.loop(f.op(f"and i64 %count, {-_RUN}"), "%count", _RUN) as start:
             self.exchanges([f.add(start, i) for i in range(LEAF)], _EIGHT)
 
+    def gather(self) -> None:
+        """The _RUN least entries of all runs go to the first one, in order."""
+        f = self.f
+        whole = f.op(f"and i64 %count, {-_RUN}")
+        with f.loop(str(_RUN), whole, _RUN) as start:
+            self.keep_lesser(start, _RUN)
+        with f.loop(f.intrinsic("smax", "i64", whole, str(_RUN)), "%count", _RUN) as start:
+            self.keep_lesser(start, LEAF)
+
+    def keep_lesser(self, start: str, count: int) -> None:
+        """The least of the first run and of another one, of `count` places."""
+        addresses = [self.address(str(i)) for i in range(_RUN)]
+        kept = [self.load(at) for at in addresses]
+        for i in range(count):  # backwards, as in a merge
+            pair = [kept[_RUN - 1 - i], self.load(self.address(self.f.add(start, i)))]
+            self.exchange(pair, 0, 1)
+            kept[_RUN - 1 - i] = pair[0]
+        for low, high in _half_cleaners(_RUN // 2):
+            self.exchange(kept, low, high)
+        for entry, at in zip(kept, addresses, strict=True):
+            self.store(entry, at)
+
     def merge(self, run: int) -> None:
         """Runs of `run` places become runs of twice as many."""
         f, half = self.f, run // 2
@@ -164,11 +189,12 @@ def _half_cleaners(distance: int) -> Iterator[tuple[int, int]]:
         distance //= 2
 
 
-def network(name: str, target: Target, vectors: int) -> Function:
+def network(name: str, target: Target, vectors: int, *, all_places: bool = True) -> Function:
     """Sorts `rows` rows that lie side by side, of `count` entries; a multiple of LEAF, no more than MOST.
 
     Entry i of row r has its words at entries[(i * vectors + part) * SIDE + r], and they are compared as signed numbers.
-    Other rows of the SIDE that there is room for may be sorted too.
+    Other rows of the SIDE that there is room for may be sorted too. Not `all_places`: the _RUN least entries come first, in
+    order, and what is behind them has no meaning.
     """
     n = _Network(name, target, vectors)
     f = n.f
@@ -176,15 +202,18 @@ def network(name: str, target: Target, vectors: int) -> Function:
         n.column = f.at("%entries", column, "i64")
         n.leaves()
         run = _RUN
-        while run < MOST:
+        while run < MOST and all_places:
             with f.when(f.compare("sgt", "%count", run)):
                 n.merge(run)
             run *= 2
+        if not all_places:
+            n.gather()
     return f
 
 
 def parts(target: Target) -> Iterator[tuple[str, str]]:
     """(name, module) of each of them."""
-    for name, vectors in (("sort_words", 1), ("sort_pairs", 2)):
-        # To combine instructions would make two comparisons of each exchange.
-        yield name, module([network(name, target, vectors)], PLAIN)
+    for kind, vectors in (("words", 1), ("pairs", 2)):
+        for name, all_places in ((f"sort_{kind}", True), (f"least_{kind}", False)):
+            # To combine instructions would make two comparisons of each exchange.
+            yield name, module([network(name, target, vectors, all_places=all_places)], PLAIN)
