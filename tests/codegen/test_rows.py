@@ -278,6 +278,25 @@ def test_rows_of_every_short_length(dtype):
                 check(kernel, (rows, 1, columns), "along", host())
 
 
+@pytest.mark.parametrize("dtype", ["i32", "f16", "bf16", "f32", "f64"])
+def test_rows_of_every_short_length_that_are_walked_again(dtype):
+    """A value is kept from walk to walk, and there are more operands than one."""
+    b, register = Builder(), REGISTER.get(dtype, dtype)
+    x, y = b.load(0, register), b.load(1, register)
+    top = b.reduce("max", x)
+    kept = b.function("exp", x - top) if is_float(register) else (x - top) * (x - top)
+    total = b.reduce("add", kept)
+    where = b.reduce("min", b.select(x == top, b.index("i64"), b.constant(1 << 40, "i64")))
+    b.store(2, (kept + total) * y)
+    b.store(3, where)
+    operands = (Operand(dtype), Operand(dtype), Operand(dtype, "full", True), Operand("i64", "row", True))  # fmt: skip
+    kernel = expand(Kernel(operands, tuple(b.instructions)))
+    for columns in (*range(5), 8, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 100, 129, 255):
+        for rows in (1, 16, 35):
+            check(kernel, (rows, 1, columns), "along", host())
+    check(kernel, (19, 1, 21), "along", PORTABLE)
+
+
 def test_short_rows_add_up_like_one_that_stays_and_store_anywhere():
     b = Builder()
     b.store(2, b.reduce("add", b.load(0, "f32") * b.load(1, "f32")))

@@ -24,13 +24,36 @@ int64_t as_int64(PyObject* o) {
   return v;
 }
 
-// From here on a row kernel is faster.
-bool is_long_sum(const Operator& op, const Tensor& t) { return t.numel >= 4096 && op.rows; }
+// Which axes a sum is over.
+void mark_axes(const Operator& op, PyObject* dims, int ndim, bool* reduced) {
+  if (dims == Py_None || PyTuple_GET_SIZE(dims) == 0) {
+    std::fill(reduced, reduced + ndim, true);
+    return;
+  }
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(dims); ++i) {
+    const int d = axis_from(op, as_int64(PyTuple_GET_ITEM(dims, i)), ndim);
+    if (reduced[d]) raise(ErrorKind::Value, "sum: dimension " + std::to_string(d) + " appears twice in dim");
+    reduced[d] = true;
+  }
+}
+
+// Whether a row kernel is faster: its lanes add up many short rows, or many columns, at once.
+bool is_long_sum(const Operator& op, const Tensor& t, const bool* reduced) {
+  if (!op.rows || t.numel < 24) return false;
+  if (t.numel >= 4096) return true;
+  int64_t results = 1;
+  for (int d = 0; d < t.ndim(); ++d)
+    if (!reduced[d]) results *= t.sizes[d];
+  if (results == 1) return false;
+  return reduced[t.ndim() - 1] ? results >= 24 : t.numel >= 1024;
+}
 
 // sum(input, dim, keepdim, *, dtype)
 bool native_sum(const Operator& op, PyObject* const* slots, Results& out) {
   Ref<Tensor> t = ref_of(slots[0]);
-  if (is_long_sum(op, *t)) return false;
+  bool reduced[kMaxDims] = {};
+  mark_axes(op, slots[1], t->ndim(), reduced);
+  if (is_long_sum(op, *t, reduced)) return false;
   DType result = is_bool(t->dtype) || is_integer(t->dtype) ? DType::I64 : t->dtype;
   if (slots[3] != Py_None) {
     result = dtype_from(slots[3], "sum");
@@ -38,15 +61,6 @@ bool native_sum(const Operator& op, PyObject* const* slots, Results& out) {
     if (is_bool(result)) return false;
     if (is_integer(result) && result != DType::I64) return false;
   }
-  bool reduced[kMaxDims] = {};
-  bool whole = slots[1] == Py_None || (PyTuple_GET_SIZE(slots[1]) == 0);
-  if (whole) std::fill(reduced, reduced + t->ndim(), true);
-  else
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(slots[1]); ++i) {
-      int d = axis_from(op, as_int64(PyTuple_GET_ITEM(slots[1], i)), t->ndim());
-      if (reduced[d]) raise(ErrorKind::Value, "sum: dimension " + std::to_string(d) + " appears twice in dim");
-      reduced[d] = true;
-    }
   bool keep = slots[2] == Py_True;
   t = pinned(t);
   Dims kept_sizes = t->sizes, dropped;
@@ -74,14 +88,11 @@ bool native_sum(const Operator& op, PyObject* const* slots, Results& out) {
 std::unique_ptr<Step> prepare_sum(const Operator& op, PyObject* const* slots, const Tensor& result) {
   if (op.full_name != "sum") return nullptr;
   const Tensor& t = *tensor_of(slots[0]);
-  if (is_long_sum(op, t)) return nullptr;
+  auto step = std::make_unique<SumStep>();
+  mark_axes(op, slots[1], t.ndim(), step->reduced);
+  if (is_long_sum(op, t, step->reduced)) return nullptr;
   const DType usual = is_bool(t.dtype) || is_integer(t.dtype) ? DType::I64 : t.dtype;
   if (result.dtype != usual || (slots[3] != Py_None && usual != t.dtype) || result.numel == 0) return nullptr;
-  auto step = std::make_unique<SumStep>();
-  const bool whole = slots[1] == Py_None || PyTuple_GET_SIZE(slots[1]) == 0;
-  std::fill(step->reduced, step->reduced + t.ndim(), whole);
-  for (Py_ssize_t i = 0; !whole && i < PyTuple_GET_SIZE(slots[1]); ++i)
-    step->reduced[axis_from(op, as_int64(PyTuple_GET_ITEM(slots[1], i)), t.ndim())] = true;
   step->from = place_of(t);
   step->to = place_of(result);
   step->from_dtype = t.dtype;

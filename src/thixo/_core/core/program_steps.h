@@ -102,7 +102,7 @@ struct SumStep final : Step {
   Place from, to;
   DType from_dtype, to_dtype;
   Dims sizes, from_strides, kept_sizes, to_strides;  // in bytes
-  bool reduced[kMaxDims];
+  bool reduced[kMaxDims] = {};
   void run() override {
     sum({to.at(), to_dtype, sizes.size(), kept_sizes.data(), to_strides.data()},
         {from.at(), from_dtype, sizes.size(), sizes.data(), from_strides.data()}, reduced);

@@ -81,23 +81,9 @@ def only_reads(kernel: Kernel) -> bool:
 
 def _rows(kernel: Kernel, f: Function, target: Target, asks: bool = True) -> None:
     """The body of such a function."""
-    from thixo.codegen.llvm.rows_blocks import LONG, AlongBlocks, gains
+    from thixo.codegen.llvm.rows_blocks import AlongBlocks, gains
 
-    if not gains(kernel, target):
-        Along(kernel, f, target, asks).write()
-        return
-    blocks = AlongBlocks(kernel, f, target, asks)
-    if len(blocks.plan.walks) == 1:
-        blocks.write()
-        return
-    # Longer rows are better walked again at once: what is folded for a block is little beside them, and the next rows
-    # come from memory meanwhile.
-    places = f.mul("%segments", "%columns")
-    long = f.compare("sge", f.mul(places, blocks.widest_operand()), LONG)
-    with f.unless(long):
-        blocks.write()
-    with f.when(long):
-        Along(kernel, f, target).write()
+    (AlongBlocks if gains(kernel, target) else Along)(kernel, f, target, asks).write()
 
 
 def joined(kernel: Kernel, name: str, target: Target) -> str:

@@ -7,23 +7,21 @@ of one vector, then comes the next walk.
 
 from __future__ import annotations
 
-import contextlib
-import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from thixo.codegen.instructions import BYTES, Instruction, is_float
 from thixo.codegen.kernel import Kernel
 from thixo.codegen.llvm.lanes import REGISTER
-from thixo.codegen.llvm.rows import STEPS, Along, lanes_of, only_reads, prepare
-from thixo.codegen.llvm.rows_reduce import Accumulator, across_rows
+from thixo.codegen.llvm.rows import Along, lanes_of, prepare
+from thixo.codegen.llvm.rows_reduce import across_rows
+from thixo.codegen.llvm.rows_short import ShortRows, fit_short_forms, masks_fit
 from thixo.codegen.llvm.rows_stages import Stages, Walk
 from thixo.codegen.llvm.target import Target
 
 LEAST = 4  # uniform instructions that are worth it
 MOST_OPERANDS = 2  # of full size: with more, rows that are walked again are better walked alone
 NEAREST = 8192  # bytes of a block that is walked again, which stays in the nearest cache
-LONG = 1024  # bytes of a row that is walked again, from which on it is walked alone
-FEW = 8  # lanes that may be taken one by one
+LONG = 1024  # bytes of a row that is walked again, from which on it is walked alone; half of it with more operands
 
 
 def _uniform(plan: Stages) -> list[int]:
@@ -43,10 +41,18 @@ def _used(plan: Stages, walk: Walk) -> list[int]:
     return sorted(met)
 
 
+def few_operands(kernel: Kernel) -> bool:
+    """Whether the nearest cache has room for many rows."""
+    return sum(operand.view == "full" for operand in kernel.operands) <= MOST_OPERANDS
+
+
 def gains(kernel: Kernel, target: Target) -> bool:
     """Whether there is much to compute for each row, of a kind that lanes can do."""
     plan, body = prepare(kernel), kernel.body
-    if lanes_of(plan, target) == 1 or plan.kept:
+    if lanes_of(plan, target) == 1:
+        return False
+    short = fit_short_forms(kernel, target)
+    if plan.kept and not short:
         return False  # what a row keeps is nearest while it is walked alone
     ones = [body[v] for v in _uniform(plan)]
     if any(one.op in ("div", "rem") and not is_float(one.type) for one in ones):
@@ -57,7 +63,9 @@ def gains(kernel: Kernel, target: Target) -> bool:
         return False
     if len(plan.walks) == 1:
         return bool(plan.walks[0].reduces)
-    if sum(operand.view == "full" for operand in kernel.operands) > MOST_OPERANDS:
+    if short:
+        return True
+    if not few_operands(kernel):
         return False
     return sum(one.op not in ("load", "store", "const", "columns", "pick") for one in ones) >= LEAST
 
@@ -91,11 +99,25 @@ class AlongBlocks(Along):
         for v in sorted(held):
             type = self.vectors.type(body[v].type)
             self.held[v] = f.variable(type, self.vectors.constant(0, body[v].type))
-        most = str(count)
-        if len(self.plan.walks) > 1:
-            row_bytes = f.intrinsic("umax", "i64", f.mul(self.total, self.widest_operand()), "1")
+        short = ShortRows(self) if fit_short_forms(self.kernel, self.target) else None
+        if len(self.plan.walks) == 1:
+            self.blocks(str(count), short)
+            return
+        row_bytes = f.intrinsic("umax", "i64", f.mul(self.total, self.widest_operand()), "1")
+        # Longer rows are better walked again at once: what is folded for a block is little beside them, and the next rows
+        # come from memory meanwhile.
+        suits = f.compare("slt", row_bytes, LONG if few_operands(self.kernel) else LONG // 2)
+        if short:
+            suits = f.op(f"and i1 {suits}, {short.fits}")
+        with f.when(suits):
             most = f.intrinsic("umax", "i64", f.min(f.div(NEAREST, row_bytes), count), "1")
-        short = ShortRows(self) if ShortRows.gain(self) else None
+            self.blocks(most, short)
+        with f.unless(suits):
+            Along(self.kernel, f, self.target).write()
+
+    def blocks(self, most: str, short: ShortRows | None) -> None:
+        """All rows, so many in a block."""
+        f = self.f
         with f.loop(0, "%rows", most) as start:
             self.start = start
             self.some = f.min(most, f.sub("%rows", start))
@@ -104,8 +126,11 @@ class AlongBlocks(Along):
             for walk in self.plan.walks:
                 if short is None:
                     self.each_row(walk, self.walk)
-                else:
+                elif len(self.plan.walks) > 1:
                     short.write(walk)
+                else:
+                    with f.when(short.fits):
+                        short.write(walk)
                     with f.unless(short.fits):
                         self.each_row(walk, self.walk)
                 for r in walk.reduces:
@@ -114,8 +139,7 @@ class AlongBlocks(Along):
 
     def masks_fit(self, at: int) -> bool:
         """Whether some lanes of an operand are read and written quickly: many narrow ones may be taken one by one."""
-        target, bytes = self.target, self.kernel.operands[at].bytes
-        return target.masks and (bytes >= 4 or target.vector_bytes == 64 or self.count <= FEW)
+        return masks_fit(self.kernel.operands[at], self.target, self.count)
 
     def each_row(self, walk: Walk, write: Callable[[Walk], None]) -> None:
         """A walk along every row of the block."""
@@ -229,92 +253,3 @@ class AlongBlocks(Along):
             element = REGISTER[type]
             values = [f.load(element, f.at(line, lane, element), BYTES[type]) for line in lines]
             self.single.store(operand, values, row)
-
-
-class ShortRows:
-    """Rows of one leaf: where their vectors end is the same for all of them, and there is no tree to keep.
-
-    Each row is added up in the same order as any other.
-    """
-
-    @staticmethod
-    def gain(rows: AlongBlocks) -> bool:
-        """Whether what a row costs besides its places is much of it, and can be saved."""
-        if rows.count == 1 or not only_reads(rows.kernel):
-            return False
-        walk, body = rows.plan.walks[0], rows.kernel.body
-        loads = [body[v].attribute[0] for v in walk.computed if body[v].op == "load"]
-        if not rows.target.masks or not all(map(rows.masks_fit, loads)):
-            return False
-        return all(body[v].op != "index" for v in walk.computed)
-
-    def __init__(self, rows: AlongBlocks) -> None:
-        """What all rows share, written before the first."""
-        f, self.rows = rows.f, rows
-        walk, body, count = rows.plan.walks[0], rows.kernel.body, rows.count
-        self.copies = rows.copies(walk)
-        self.fits = f.compare("eq", "%segments", 1)
-        # None at all are not fewer than one.
-        short = f.compare("ult", f.sub("%columns", 1), STEPS * self.copies * count)
-        self.fits = f.op(f"and i1 {self.fits}, {short}")
-        for at in sorted({body[v].attribute[0] for v in walk.computed if body[v].op == "load"}):
-            moves = f.compare("ne", rows.strides[at][2], 0)
-            self.fits = f.op(f"and i1 {self.fits}, {moves}")
-        self.ends = [
-            f.mul(f.div("%columns", step), step)
-            for step in dict.fromkeys((self.copies * count, count))
-        ]
-        self.left = f.sub("%columns", self.ends[-1])
-        self.rest = f.compare("ne", self.left, 0)
-        # The last of few vectors may be a whole one.
-        self.number = f.div(f.add("%columns", count - 1), count)
-        self.last = f.sub("%columns", f.mul(f.sub(self.number, 1), count))
-        for left in (self.left, self.last):
-            rows.vectors.keep_mask(left)
-        self.few = f.compare("slt", "%columns", self.copies * count)
-
-    def write(self, walk: Walk) -> None:
-        """All rows of a block, in the form for their length."""
-        f = self.rows.f
-        with f.when(self.fits):
-            with f.when(self.few):
-                for number in range(1, self.copies + 1):
-                    with f.when(f.compare("eq", self.number, number)):
-                        self.rows.each_row(walk, functools.partial(self.some_vectors, number))
-            with f.unless(self.few):
-                self.rows.each_row(walk, self.walk)
-
-    @contextlib.contextmanager
-    def row(self, walk: Walk, copies: int) -> Iterator[list[Accumulator]]:
-        """What one row accumulates."""
-        rows, body = self.rows, self.rows.kernel.body
-        sums = [Accumulator(rows.vectors, body[r], 1, copies) for r in walk.reduces]
-        for one in sums:
-            one.reset()
-        rows.first, rows.places = "0", rows.rows
-        moving, rows.moving = rows.moving, [None] * len(rows.moving)
-        yield sums
-        rows.moving = moving
-        for r, one in zip(walk.reduces, sums, strict=True):
-            rows.found(r, one.folded()[0])
-
-    def some_vectors(self, number: int, walk: Walk) -> None:
-        """A row of so many, less than there are copies: one after the other, without a loop."""
-        rows = self.rows
-        with self.row(walk, 1) as sums:
-            for n in range(number):
-                left = self.last if n == number - 1 else None
-                rows.body(rows.vectors, walk, sums, str(n * rows.count), 0, left)
-
-    def walk(self, walk: Walk) -> None:
-        """Along one row."""
-        rows, f = self.rows, self.rows.f
-        with self.row(walk, self.copies) as sums:
-            begin = "0"
-            for end, copies in zip(self.ends, dict.fromkeys((self.copies, 1)), strict=True):
-                with f.loop(begin, end, copies * rows.count) as i:
-                    for copy in range(copies):
-                        rows.body(rows.vectors, walk, sums, i, copy)
-                begin = end
-            with f.when(self.rest):
-                rows.body(rows.vectors, walk, sums, begin, 0, self.left)
