@@ -128,18 +128,23 @@ bool lines_meet(const Job& job, const GemmKernels& g) {
   return reads_far_rows(g.tiles) && a_stays_fits(job, g) && apart % kSameSets == 0 && job.n > kWideForCopy * g.tiles.columns;
 }
 
-// Copies lines of A a little further apart, and leaves the copy where it is.
+// Copies lines of A a little further apart, and leaves the copy where it is. Each thread copies rows of A, since it will read rows:
+// what another core has written comes late.
 void spread_product(const Job& job, const GemmKernels& g) {
   const bool rows = job.a_k == 1;
   const int64_t item = item_size(job.dtype), count = rows ? job.m : job.k, length = (rows ? job.k : job.m) * item;
   const int64_t from = (rows ? job.a_row : job.a_k) * item, whole = round_up(length, kLine), to = whole % kSameSets == 0 ? whole + kLine : whole;
   Buffer copy(size_t(count * to));
   if (!rehearsing()) {
-    const auto some = [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) std::memcpy(copy.data + i * to, static_cast<const char*>(job.a) + i * from, size_t(length));
+    // Lines first to last of the copy, or that part of each line.
+    const auto some = [&](int64_t first, int64_t last) {
+      const int64_t left = rows ? 0 : first * kLine, right = rows ? length : std::min(length, last * kLine);
+      for (int64_t i = rows ? first : 0, end = rows ? last : count; i < end; ++i)
+        std::memcpy(copy.data + i * to + left, static_cast<const char*>(job.a) + i * from + left, size_t(right - left));
     };
-    if (job.parallel) parallel_evenly(count, 1, some);
-    else some(0, count);
+    const int64_t pieces = rows ? count : whole / kLine;
+    if (job.parallel) parallel_evenly(pieces, rows ? 1 : ceil_div(pieces, get_num_threads()), some);
+    else some(0, pieces);
   }
   Job spread = job;
   spread.a = copy.data;
