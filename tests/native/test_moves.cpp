@@ -34,7 +34,7 @@ static void test_joins() {
     for (int64_t width : {1, 2, 5, 300}) {
       const int64_t count = pick(1, 6);
       std::vector<std::vector<float>> sources;
-      std::vector<Part> parts;
+      std::vector<JoinedPart> parts;
       for (int64_t k = 0; k < count; ++k) sources.push_back(floats(rows * width));
       for (auto& s : sources) parts.push_back({bytes(s), width * 4, width * 4});
       std::vector<float> to(size_t(rows * width * count));

@@ -29,7 +29,8 @@ int64_t number_of(const std::string& path) { return std::strtoll(text_of(path).c
 
 int whole(int64_t quota, int64_t period) {
   if (quota <= 0 || period <= 0) return 0;
-  return static_cast<int>(std::min<int64_t>((quota - 1) / period + 1, 1 << 20));
+  const int64_t count = (quota - 1) / period + 1;
+  return count < 1 << 20 ? static_cast<int>(count) : 0;  // more than any machine has is no limit
 }
 
 // Of one group: "max 100000" or "150000 100000", microseconds of processor time in each period.
