@@ -6,6 +6,11 @@
 #include <cstring>
 #include <memory>
 
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <immintrin.h>
+#endif
+
+#include "cpu.h"
 #include "kernels/turn.h"
 #include "kernels/types.h"
 #include "move.h"
@@ -82,13 +87,33 @@ inline void copy_pieces(char* to, const char* from, int64_t n) {
 }
 
 // Short rows of any length in a few pieces each: a call of memcpy takes longer to find out which.
+constexpr int64_t kShortRow = 512, kVector = 32;
 inline void copy_bytes(char* to, const char* from, int64_t n) {
-  if (n > 512 || n < 4) std::memcpy(to, from, size_t(n));
+  if (n > kShortRow || n < 4) std::memcpy(to, from, size_t(n));
   else if (n >= 32) copy_pieces<32>(to, from, n);
   else if (n >= 16) copy_pieces<16>(to, from, n);
   else if (n >= 8) copy_pieces<8>(to, from, n);
   else copy_pieces<4>(to, from, n);
 }
+
+#if defined(__x86_64__) && defined(__GNUC__)
+[[gnu::target("avx")]] inline void move_vector(char* to, const char* from) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+// Short rows of a vector or more, at offsets that are near: half as many writes. (Where memory is waited for, they come too fast after one another.)
+[[gnu::target("avx")]] void copy_rows(char* to, const char* from, const int64_t* offsets, int64_t n, int64_t block) {
+  const int64_t last = block - kVector;
+  for (int64_t i = 0; i < n; ++i, to += block) {
+    const char* const row = from + offsets[i];
+    for (int64_t j = 0; j < last; j += kVector) move_vector(to + j, row + j);
+    move_vector(to + last, row + last);  // those before it may be copied twice
+  }
+}
+bool copies_rows(int64_t block) { return block >= kVector && block <= kShortRow && cpu_features().x86_64_v3; }
+#else
+void copy_rows(char*, const char*, const int64_t*, int64_t, int64_t) {}
+bool copies_rows(int64_t) { return false; }
+#endif
 
 // Single elements at offsets of 4 or 8 bytes each; those of 4 bytes four at a time: fewer writes.
 template <class Bits, class Offset>
@@ -112,6 +137,7 @@ void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, 
     return for_item_size(int(block), [&](auto bits) { pick<decltype(bits)>(to, from, offsets, n); });
   }
   if (solid) {
+    if (!far && copies_rows(block)) return copy_rows(to, from, offsets, n, block);
     const int64_t known = far ? std::min<int64_t>(block, 512) : 0;
     const int64_t ahead = std::clamp<int64_t>(kAhead / block, 2, 48);
     for (int64_t i = 0; i < n; ++i) {
