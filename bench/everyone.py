@@ -22,7 +22,10 @@ PEERS = (
 )
 ONNX = ("onnxruntime", "openvino")
 WITH_GRADIENTS = ("op_chain_backward", "mlp_train", "conv_train", "gpt_train", "lstm_loop")
-TRIED, HOPELESS = 3, 3.0  # turns of each; how many times the fastest peer's median ends a peer
+HOPELESS = {
+    1: 10.0,
+    3: 3.0,
+}  # after so many turns: how many times the fastest peer's median ends a peer
 
 
 def why_not(peer: str, case: str, options: argparse.Namespace) -> str:
@@ -57,16 +60,16 @@ class Everyone:
             for name in order:
                 with self.leaves_out(name):
                     self.start(name, stack)
-            if not set(self.running) - set(self.needed):
-                raise SystemExit(f"{self.case}: no peer runs it")
             for turn in range(self.options.rounds):
                 for name in list(self.running)[:: 1 if turn % 2 else -1]:
                     with self.leaves_out(name):
                         self.seconds[name].append(self.running[name].seconds(self.options.seconds))
-                for name in self.hopeless() if turn + 1 >= TRIED else ():
+                for name in self.hopeless(turn + 1):
                     self.end(name)
             for name in list(self.running):
                 self.end(name)
+        if not set(self.seconds) - set(self.needed):
+            raise SystemExit(f"{self.case}: no peer runs it")
         self.versions = {name: self.versions[name] for name in order if name in self.versions}
         return self
 
@@ -82,14 +85,15 @@ class Everyone:
         self.seconds[name] = []
         print(f"{self.case}: {name} is ready after {time.perf_counter() - start:.1f} s", flush=True)
 
-    def hopeless(self) -> list[str]:
+    def hopeless(self, turns: int) -> list[str]:
         """Peers that need no further turns."""
+        times = HOPELESS[max(n for n in HOPELESS if n <= turns)]
         medians = {
             name: statistics.median(self.seconds[name])
             for name in self.running
             if name not in self.needed
         }
-        return [name for name in medians if medians[name] > HOPELESS * min(medians.values())]
+        return [name for name in medians if medians[name] > times * min(medians.values())]
 
     def end(self, name: str) -> None:
         """End a side, and compare its result."""
