@@ -78,6 +78,13 @@ def main() -> int:
     parser.add_argument(
         "--ready", type=float, default=600, help="seconds in which each of all peers must be ready"
     )
+    parser.add_argument(
+        "--environment",
+        nargs="+",
+        default=[],
+        metavar="PEER=NAME=VALUE",
+        help="variables of some of all peers' processes",
+    )
     parser.add_argument("--cold", action="store_true", help="time the first call of every case")
     options = options_of(parser)
     if options.alone and options.all_peers:

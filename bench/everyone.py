@@ -37,6 +37,13 @@ def why_not(peer: str, case: str, options: argparse.Namespace) -> str:
     return ""
 
 
+def environment(peer: str, options: argparse.Namespace) -> list[str]:
+    """What starts a process with the variables that were given for a peer."""
+    given = [word.split("=", 1) for word in options.environment]
+    found = [setting for name, setting in given if name in (peer, peer.split("-")[0])]
+    return ["env", *found] if found else []
+
+
 def brief(why: str) -> str:
     """The first line of a reason, without the folders of this machine."""
     return re.sub(r"(?<![\w.])/(?:[^\s/]+/)+", "", why.strip().split("\n")[0])[:200]
@@ -79,7 +86,7 @@ class Everyone:
             raise Gone([name], why)
         print(f"{self.case}: {name} starts", flush=True)
         start = time.perf_counter()
-        words = in_turns(name, self.case, self.options)
+        words = environment(name, self.options) + in_turns(name, self.case, self.options)
         made = stack.enter_context(sides({name: words}, self.options.ready))
         self.running.update(made)
         self.seconds[name] = []
