@@ -21,19 +21,17 @@ PEERS = (
     *("paddle", "paddle-static", "mindspore", "tinygrad", "onnxruntime", "openvino"),
 )
 ONNX = ("onnxruntime", "openvino")
-WITH_GRADIENTS = ("op_chain_backward", "mlp_train", "conv_train", "gpt_train", "lstm_loop")
-HOPELESS = {
-    1: 10.0,
-    3: 3.0,
-}  # after so many turns: how many times the fastest peer's median ends a peer
+FREEZES = ("softmax_ln", "conv_infer_b1", "conv_infer_b8", "gpt_prefill", "gpt_decode")
+# After so many turns a peer ends whose median is more than so many times the fastest peer's.
+HOPELESS = {1: 10.0, 3: 3.0}
 
 
 def why_not(peer: str, case: str, options: argparse.Namespace) -> str:
     """Why a peer is not even started; empty if it is."""
     if peer in ONNX and not (Path(options.onnx) / f"{case}.onnx").exists():
         return "there is no ONNX model"
-    if peer == "torch-compile-freeze" and case in WITH_GRADIENTS:
-        return "it freezes for inference only"
+    if peer == "torch-compile-freeze" and case not in FREEZES:
+        return "there are no constant weights to freeze"
     return ""
 
 
