@@ -4,7 +4,8 @@ python -m bench compiled --peers PATH/suite.py [--python jax=PYTHON ...] [--case
 
 The models are the suite's own, as it writes them for PyTorch (`compiled_side.py`). `envelope.py` says how they are timed. No case
 may be slower than eager code. The geometric means over all cases are those to the best peer of each and to torch.compile.
-`--alone` leaves the peers out: it compares with eager code only, and keeps nothing.
+`--all-peers` lets every peer of the suite take turns (`everyone.py`), and the best of a case is the best of all of them. `--alone`
+leaves the peers out: it compares with eager code only, and keeps nothing.
 """
 
 import statistics
@@ -26,6 +27,7 @@ from bench.envelope import (
     parser_of,
     ratios,
 )
+from bench.everyone import Everyone
 from bench.measure import Ratio
 
 OVER_BEST, OVER_TORCH = 1.5, 1.8  # geometric means over all cases
@@ -42,19 +44,29 @@ def sides_of(peers: Sequence[str], alone: bool) -> list[str]:
 def run(case: str, own: str, options: Any) -> tuple[list[Ratio], dict[str, Any], dict[str, float]]:
     """The rows of a case, what is kept of it, and its ratios to the best peer and to torch.compile."""
     goal = GOALS[case]
-    seconds, versions = measure(case, own, sides_of(goal.peers, options.alone), options)
+    entry: dict[str, Any] = {}
+    if options.all_peers:
+        everyone = Everyone(case, own, options).measure()
+        seconds, versions = everyone.seconds, everyone.versions
+        entry["left_out"] = everyone.left_out
+        peers = [name for name in seconds if name not in (own, EAGER)]
+    else:
+        peers = list(goal.peers)
+        seconds, versions = measure(case, own, sides_of(peers, options.alone), options)
     mine = seconds.pop(own)
     goals = {EAGER: 1.0}
-    means: dict[str, float] = {}
+    found: dict[str, str] = {}  # the sides that means are taken over
     if not options.alone:
-        best = best_of({name: seconds[name] for name in goal.peers})
-        torch = next(name for name in seconds if name.startswith("torch-compile"))
-        goals |= {torch: 1.0, best: goal.times}
+        found["best"] = best_of({name: seconds[name] for name in peers})
+        torch = {name: s for name, s in seconds.items() if name.startswith("torch-compile")}
+        goals |= dict.fromkeys(torch, 1.0)
+        goals[found["best"]] = goal.times
+        if torch:
+            found["torch"] = best_of(torch)
     rows = ratios(case, mine, seconds, goals)
-    if not options.alone:
-        found = dict(zip(seconds, rows, strict=True))
-        means = {"best": found[best].median, "torch": found[torch].median}
-    return rows, {"versions": versions, "rows": [r.as_dict() for r in rows]}, means
+    medians = {name: r.median for name, r in zip(seconds, rows, strict=True)}
+    entry |= {"versions": versions, "rows": [r.as_dict() for r in rows]}
+    return rows, entry, {mean: medians[name] for mean, name in found.items()}
 
 
 def main() -> int:
@@ -62,8 +74,21 @@ def main() -> int:
     parser = parser_of("compiled", (__doc__ or "").splitlines()[0])
     parser.add_argument("--decorator", choices=["compile", "script", "lazy"], default="compile")
     parser.add_argument("--alone", action="store_true", help="without peers; keeps nothing")
+    parser.add_argument("--all-peers", action="store_true", help="every peer of the suite")
+    parser.add_argument(
+        "--ready", type=float, default=600, help="seconds in which each of all peers must be ready"
+    )
+    parser.add_argument(
+        "--environment",
+        nargs="+",
+        default=[],
+        metavar="PEER=NAME=VALUE",
+        help="variables of some of all peers' processes",
+    )
     parser.add_argument("--cold", action="store_true", help="time the first call of every case")
     options = options_of(parser)
+    if options.alone and options.all_peers:
+        parser.error("--alone leaves out what --all-peers asks for")
     own = f"thixo-compiled-{options.decorator}"
     rows: list[Ratio] = []
     limits: list[dict[str, Any]] = []

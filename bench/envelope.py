@@ -63,26 +63,37 @@ def command(peer: str, options: argparse.Namespace) -> list[str]:
 
 
 def in_turns(peer: str, case: str, options: argparse.Namespace) -> list[str]:
-    """What starts a run that waits for its turns; the suite's own timing at its end is short."""
+    """What starts a run that waits for its turns; the suite's own timing at its end has nothing to time."""
     python, side, *more = command(peer, options)
-    return [python, side, "--turns", *more, *words_of(case, options, 0.01)]
+    return [python, side, "--turns", *more, *words_of(case, options, 1e-9)]
+
+
+def same(ours: dict[str, Any], other: dict[str, Any], rel: float = 2e-3) -> bool:
+    """Whether results agree."""
+    return math.isclose(ours["check"], other["check"], rel_tol=rel, abs_tol=1e-3)
 
 
 def need_same(case: str, ours: dict[str, Any], other: dict[str, Any], rel: float = 2e-3) -> None:
     """Refuse results that differ."""
-    if not math.isclose(ours["check"], other["check"], rel_tol=rel, abs_tol=1e-3):
+    if not same(ours, other, rel):
         raise SystemExit(
             f"{case}: results differ: {ours['check']} and {other['check']} ({other['peer']})"
         )
+
+
+def checked(case: str, own: str, options: argparse.Namespace) -> dict[str, Any]:
+    """The result of eager code, with which ours must agree."""
+    short = argparse.Namespace(**{**vars(options), "seconds": 0.01})
+    first, eager = (once(command(name, options), case, short) for name in (own, EAGER))
+    need_same(case, first, eager, 2e-4)
+    return eager
 
 
 def measure(
     case: str, own: str, others: Sequence[str], options: argparse.Namespace
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
     """Seconds of all sides, neighbours in time at equal places, and their versions."""
-    short = argparse.Namespace(**{**vars(options), "seconds": 0.01})
-    first, eager = (once(command(name, options), case, short) for name in (own, EAGER))
-    need_same(case, first, eager, 2e-4)
+    eager = checked(case, own, options)
     names = [own, *others]
     seconds: dict[str, list[float]] = {name: [] for name in names}
     with sides({name: in_turns(name, case, options) for name in names}) as running:
@@ -105,7 +116,8 @@ def ratios(
 ) -> list[Ratio]:
     """How many times faster than each side ours is; some have a goal."""
     rows = [
-        ratio_of(f"{case}: {name}", mine, times, goals.get(name)) for name, times in seconds.items()
+        ratio_of(f"{case}: {name}", mine[: len(times)], times, goals.get(name))
+        for name, times in seconds.items()
     ]
     for r in rows:
         print(f"{r.median:6.2f} ({r.lower:.2f} - {r.upper:.2f})  {r.case}", flush=True)
@@ -173,7 +185,7 @@ def options_of(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """The options that were given."""
     options = parser.parse_args()
     options.pythons = dict(word.split("=", 1) for word in options.python)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # or the sides would stay, stopped
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # or the sides would stay, stopped
     return options
 
 

@@ -164,6 +164,7 @@ def compare(
 
 def ratio_of(case: str, ours: list[float], peer: list[float], target: float | None = None) -> Ratio:
     """The ratio from seconds of both sides, neighbours in time at equal places."""
-    low, mid, high = statistics.quantiles([y / x for x, y in zip(ours, peer, strict=True)], n=4)
+    found = [y / x for x, y in zip(ours, peer, strict=True)]
+    low, mid, high = statistics.quantiles(found if len(found) > 1 else 2 * found, n=4)
     medians = statistics.median(ours) * 1e6, statistics.median(peer) * 1e6
     return Ratio(case, mid, low, high, *medians, len(ours), target)

@@ -20,6 +20,7 @@ def load(path: str) -> Any:
     if spec is None or spec.loader is None:
         raise SystemExit(f"{path} is no Python file")
     suite = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = suite  # MindSpore looks functions up in their module
     spec.loader.exec_module(suite)
     return suite
 

@@ -11,6 +11,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -39,9 +40,11 @@ def _held(make: Callable[..., Any]) -> Callable[..., Any]:
         def waits(*given: int) -> Any:
             nonlocal calls
             calls += 1
+            if calls <= UNTIMED:
+                return run(*given)
             if calls == UNTIMED + 1:
                 _answer(run, given)
-            return run(*given)
+            return None  # the suite's own timing is not needed
 
         return (waits, *more) if isinstance(found, tuple) else waits
 
@@ -70,14 +73,26 @@ def _answer(run: Callable[..., Any], given: tuple[int, ...]) -> None:
         print(f"turn {statistics.median(times)!r}", flush=True)
 
 
-class Side:
-    """The process of one peer."""
+class Gone(SystemExit):
+    """A side that takes no turns, and why: it skips the case, or failed."""
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self.words = words
-        self._process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
+    def __init__(self, words: Sequence[str], why: str) -> None:
+        super().__init__(f"{' '.join(words)}: {why}")
+        self.why = why
+
+
+class Side:
+    """The process of one peer; if it needs more than `limit` seconds for what it is asked, it is killed."""
+
+    def __init__(self, words: Sequence[str], limit: float | None = None) -> None:
+        self.words, self.limit = words, limit
+        pipe = subprocess.PIPE
+        try:
+            self._process = subprocess.Popen(
+                words, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+            )
+        except OSError as error:
+            raise Gone(words, str(error)) from error
         self._lines: list[str] = []
 
     def ready(self) -> "Side":
@@ -98,9 +113,8 @@ class Side:
         """The suite's own result: what `check` says, how long the first call took."""
         self._signal(signal.SIGCONT)
         self._say("\n")
-        if self._process.stdout:
-            self._lines += self._process.stdout.readlines()
-        self._process.wait()
+        with self._limited() as lines:
+            self._lines += lines
         return self._result()
 
     def stop(self) -> None:
@@ -111,36 +125,55 @@ class Side:
 
     def _say(self, line: str) -> None:
         if self._process.stdin:
-            self._process.stdin.write(line)
-            self._process.stdin.flush()
+            with contextlib.suppress(BrokenPipeError):  # it is gone: what reads says so
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
 
     def _signal(self, number: int) -> None:
         os.killpg(self._process.pid, number)
 
     def _turn(self) -> str:
         """What follows the next "turn"."""
-        while self._process.stdout and (line := self._process.stdout.readline()):
-            if line.startswith("turn "):
-                return line.removeprefix("turn ").strip()
-            self._lines.append(line)
-        result = self._result()
-        raise SystemExit(f"{' '.join(self.words)}: {result.get('skip') or result.get('error')}")
+        with self._limited() as lines:
+            for line in lines:
+                if line.startswith("turn "):
+                    return line.removeprefix("turn ").strip()
+                self._lines.append(line)
+        self._result()
+        raise Gone(self.words, "ended before its turn")
+
+    @contextlib.contextmanager
+    def _limited(self) -> Iterator[Iterator[str]]:
+        """The lines that it prints, until it ends or is killed because its time is over."""
+        start = time.perf_counter()
+        late = threading.Timer(self.limit, self._signal, [signal.SIGKILL])  # type: ignore[arg-type]
+        late.start()
+        try:
+            yield iter(self._process.stdout.readline, "")  # type: ignore[union-attr]
+        finally:
+            late.cancel()
+        if self.limit and time.perf_counter() - start > self.limit:
+            raise Gone(self.words, f"not done in {self.limit:g} s")
 
     def _result(self) -> dict[str, Any]:
         found = [line for line in self._lines if line.startswith("{")]
         if not found:
-            raise SystemExit(f"{' '.join(self.words)} printed no result")
+            raise Gone(self.words, f"printed no result, exit status {self._process.wait()}")
         result: dict[str, Any] = json.loads(found[-1])
+        if "skip" in result:
+            raise Gone(self.words, f"skips: {result['skip']}")
+        if "error" in result:
+            raise Gone(self.words, result["error"])
         return result
 
 
 @contextlib.contextmanager
-def sides(commands: dict[str, list[str]]) -> Iterator[dict[str, Side]]:
+def sides(commands: dict[str, list[str]], limit: float | None = None) -> Iterator[dict[str, Side]]:
     """A process for each command, one after the other until each has compiled; all are gone afterwards."""
     made: dict[str, Side] = {}
     try:
         for name, words in commands.items():
-            made[name] = Side(words)
+            made[name] = Side(words, limit)
             made[name].ready()
         yield made
     finally:
