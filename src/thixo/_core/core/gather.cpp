@@ -6,11 +6,7 @@
 #include <cstring>
 #include <memory>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#endif
-
-#include "cpu.h"
+#include "copy_line.h"
 #include "kernels/turn.h"
 #include "kernels/types.h"
 #include "move.h"
@@ -80,36 +76,12 @@ inline void copy_block(char* to, const char* from, const Axes& after) {
   }
 }
 
-template <int64_t size>
-inline void copy_pieces(char* to, const char* from, int64_t n) {
-  for (int64_t i = 0; i < n - size; i += size) std::memcpy(to + i, from + i, size);
-  std::memcpy(to + n - size, from + n - size, size);  // those before it may be copied twice
-}
-
-// Short rows of any length in a few pieces each: a call of memcpy takes longer to find out which.
-constexpr int64_t kShortRow = 512, kVector = 32;
-inline void copy_bytes(char* to, const char* from, int64_t n) {
-  if (n > kShortRow || n < 4) std::memcpy(to, from, size_t(n));
-  else if (n >= 32) copy_pieces<32>(to, from, n);
-  else if (n >= 16) copy_pieces<16>(to, from, n);
-  else if (n >= 8) copy_pieces<8>(to, from, n);
-  else copy_pieces<4>(to, from, n);
-}
-
 #if defined(__x86_64__) && defined(__GNUC__)
-[[gnu::target("avx")]] inline void move_vector(char* to, const char* from) {
-  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-}
 // Short rows of a vector or more, at offsets that are near: half as many writes. (Where memory is waited for, they come too fast after one another.)
 [[gnu::target("avx")]] void copy_rows(char* to, const char* from, const int64_t* offsets, int64_t n, int64_t block) {
-  const int64_t last = block - kVector;
-  for (int64_t i = 0; i < n; ++i, to += block) {
-    const char* const row = from + offsets[i];
-    for (int64_t j = 0; j < last; j += kVector) move_vector(to + j, row + j);
-    move_vector(to + last, row + last);  // those before it may be copied twice
-  }
+  for (int64_t i = 0; i < n; ++i, to += block) copy_whole_vectors(to, from + offsets[i], block);
 }
-bool copies_rows(int64_t block) { return block >= kVector && block <= kShortRow && cpu_features().x86_64_v3; }
+bool copies_rows(int64_t block) { return block >= kLineVector && block <= kShortLine && cpu_features().x86_64_v3; }
 #else
 void copy_rows(char*, const char*, const int64_t*, int64_t, int64_t) {}
 bool copies_rows(int64_t) { return false; }
@@ -143,7 +115,7 @@ void copy_places(char* to, const char* from, const int64_t* offsets, int64_t n, 
     for (int64_t i = 0; i < n; ++i) {
       if (i + ahead < n)
         for (int64_t line = 0; line < known; line += 64) __builtin_prefetch(from + offsets[i + ahead] + line);
-      copy_bytes(to + i * block, from + offsets[i], block);
+      copy_short(to + i * block, from + offsets[i], block);
     }
     return;
   }
@@ -330,7 +302,9 @@ bool gather_row(char* to, const char* from, const char* index, int64_t index_str
 }  // namespace
 
 bool gather_along(char* to, const Array& from, const Array& index, int axis, bool negative) {
-  const int last = index.ndim - 1, item = item_size(from.dtype);
+  const int item = item_size(from.dtype);
+  int last = index.ndim - 1;
+  while (last > 0 && index.sizes[last] == 1) --last;  // one place of each row: rows are walked along instead
   const int64_t inner = index.sizes[last];
   int64_t rows = 1;
   for (int d = 0; d < last; ++d) rows *= index.sizes[d];

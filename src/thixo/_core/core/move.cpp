@@ -24,6 +24,51 @@ void join_elements(char* to, const JoinedPart* parts, int64_t count, int64_t row
   });
 }
 
+// What is joined from some place on: bytes that lie together, one piece after the other.
+struct Joins {
+  const JoinedPart* parts;
+  int64_t count;
+  int64_t row, part, skip;  // where the next piece is: how far into a part of a row
+  int64_t left;             // bytes
+
+  struct Piece {
+    const char* from;
+    int64_t n;
+  };
+  Piece next() {
+    const JoinedPart& p = parts[part];
+    const Piece piece{p.data + row * p.stride + skip, std::min(p.bytes - skip, left)};
+    left -= piece.n;
+    skip = 0;
+    if (++part == count) {
+      part = 0;
+      ++row;
+    }
+    return piece;
+  }
+};
+
+void join_by_library(char* to, Joins joins) {
+  while (joins.left > 0) {
+    const auto [from, n] = joins.next();
+    copy_by_library(to, from, n);
+    to += n;
+  }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+[[gnu::target("avx")]] void join_by_vectors(char* to, Joins joins) {
+  while (joins.left > 0) {
+    const auto [from, n] = joins.next();
+    if (n >= kLineVector && n <= kShortLine) copy_whole_vectors(to, from, n);
+    else copy_vectors(to, from, n);
+    to += n;
+  }
+}
+#else
+void join_by_vectors(char* to, Joins joins) { join_by_library(to, joins); }
+#endif
+
 }  // namespace
 
 void join_rows(char* to, const JoinedPart* parts, int64_t count, int64_t rows, int64_t row_bytes) {
@@ -37,23 +82,9 @@ void join_rows(char* to, const JoinedPart* parts, int64_t count, int64_t rows, i
   const int64_t total = rows * row_bytes;
   parallel_evenly(total, kMoveGrain, [&](int64_t begin, int64_t end) {
     // Where the chunk begins: in which row, in which part, how far into it.
-    int64_t row = begin / row_bytes, skip = begin % row_bytes, part = 0;
-    while (skip >= parts[part].bytes) skip -= parts[part++].bytes;
-    char* at = to + begin;
-    int64_t left = end - begin;
-    const CopyLine copy_bytes = line_copier();
-    while (left > 0) {
-      const JoinedPart& p = parts[part];
-      const int64_t n = std::min(p.bytes - skip, left);
-      if (n) copy_bytes(at, p.data + row * p.stride + skip, n);
-      at += n;
-      left -= n;
-      skip = 0;
-      if (++part == count) {
-        part = 0;
-        ++row;
-      }
-    }
+    Joins joins{parts, count, begin / row_bytes, 0, begin % row_bytes, end - begin};
+    while (joins.skip >= parts[joins.part].bytes) joins.skip -= parts[joins.part++].bytes;
+    copies_by_vectors() ? join_by_vectors(to + begin, joins) : join_by_library(to + begin, joins);
   });
 }
 
