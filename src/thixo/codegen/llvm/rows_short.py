@@ -76,7 +76,9 @@ class ShortRows:
         """All rows of a block, in the form for their length."""
         f, rows = self.rows.f, self.rows
         copies = most = rows.copies(walk)
-        few = f.compare("slt", "%columns", copies * rows.count)  # else they are added up side by side
+        few = f.compare(
+            "slt", "%columns", copies * rows.count
+        )  # else they are added up side by side
         if not only_reads(rows.kernel):
             most = min(copies, UNROLLED) if walk.reduces else UNROLLED
             enough = f.compare("sle", self.number, most)
