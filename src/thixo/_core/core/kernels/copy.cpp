@@ -6,6 +6,7 @@
 
 #include "../kernels.h"
 #include "../shipped.h"
+#include "../thread_pool.h"
 #include "nest.h"
 #include "types.h"
 
@@ -104,6 +105,31 @@ Loop find_shipped(DType to, DType from) {
 
 constexpr int64_t kShippedLeast = 256;  // elements; fewer are not worth the search
 
+// Innermost rows of so few elements cost more than these: the next dimension is walked along instead, a piece of it at a time.
+constexpr int64_t kFewInner = 8, kPiece = 512;
+
+bool has_few_inner(const Nest& nest) {
+  return nest.moves && nest.ndim > 1 && nest.sizes[0] <= kFewInner && nest.sizes[1] >= 4 * kFewInner;
+}
+
+void move_few(const Nest& nest, Loop loop) {
+  const int64_t few = nest.sizes[0], length = nest.sizes[1];
+  parallel_evenly(nest.total / few, kLightGrain / few, [&](int64_t begin, int64_t end) {
+    while (begin < end) {
+      const int64_t first = begin % length, n = std::min({end - begin, length - first, kPiece});
+      char* at[2] = {nest.data[0] + first * nest.strides[1][0], nest.data[1] + first * nest.strides[1][1]};
+      int64_t rest = begin / length;
+      for (int d = 2; d < nest.ndim; rest /= nest.sizes[d++])
+        for (int k = 0; k < 2; ++k) at[k] += rest % nest.sizes[d] * nest.strides[d][k];
+      for (int64_t i = 0; i < few; ++i) {
+        loop(at, nest.strides[1], n);
+        for (int k = 0; k < 2; ++k) at[k] += nest.strides[0][k];
+      }
+      begin += n;
+    }
+  });
+}
+
 }  // namespace
 
 void copy(const Array& destination, const Array& source) {
@@ -118,7 +144,8 @@ void copy(const Array& destination, const Array& source) {
       return run_nest(nest, loop, kLightGrain);
     }
   }
-  run_nest(nest, find_conversion(destination.dtype, source.dtype), kLightGrain);
+  const Loop loop = find_conversion(destination.dtype, source.dtype);
+  has_few_inner(nest) ? move_few(nest, loop) : run_nest(nest, loop, kLightGrain);
 }
 
 void fill(const Array& destination, const void* element) {
