@@ -114,8 +114,18 @@ int lanes_for(int64_t n) {
   return lanes;
 }
 
+// Up to 8 elements: the same sum in registers, without lanes that stay zero.
+template <class T, class A>
+inline A add_few(const char* at, int64_t stride, int64_t n) {
+  const auto lane = [=](int64_t l) { return l < n ? A(0) + convert<A>(load<T>(at + l * stride)) : A(0); };
+  if (n <= 2) return lane(0) + lane(1);
+  const A even = lane(0) + lane(4), odd = lane(1) + lane(5);
+  return (even + (lane(2) + lane(6))) + (odd + (lane(3) + lane(7)));
+}
+
 template <class T, class A>
 A add_leaf(const char* at, int64_t stride, int64_t n) {
+  if (n <= 8) return add_few<T, A>(at, stride, n);
   A lanes[kLanes] = {};
   int64_t i = 0;
   if (stride == sizeof(T) && aligned<T>(at)) {
@@ -350,11 +360,15 @@ void sum(const Array& result, const Array& source, const bool* reduced_dims) {
   }
   int64_t strides[kMaxDims];
   int64_t step = item_size(dtype);
+  bool same = result.dtype == dtype;
   for (int d = source.ndim - 1; d >= 0; --d) {
     strides[d] = step;
-    if (!reduced_dims[d]) step *= source.sizes[d];
+    if (reduced_dims[d]) continue;
+    same = same && (source.sizes[d] == 1 || result.strides[d] == step);
+    step *= source.sizes[d];
   }
-  copy(result, {sums, dtype, result.ndim, result.sizes, strides});
+  if (same) std::memcpy(result.data, sums, bytes);
+  else copy(result, {sums, dtype, result.ndim, result.sizes, strides});
 }
 
 }  // namespace thixo
