@@ -522,7 +522,7 @@ def test_gradients_inside_of_a_trace_go_through_scripted_functions():
         assert traced(x).tolist() == slope(x).tolist()
 
 
-@pytest.mark.parametrize("what", ["branches", "living"])
+@pytest.mark.parametrize("what", ["branches", "values"])
 def test_functions_with_too_many_branches_end_soon(monkeypatch, what):
     def f(x, n):
         kept = []
@@ -536,7 +536,7 @@ def test_functions_with_too_many_branches_end_soon(monkeypatch, what):
     if what == "branches":
         monkeypatch.setattr("thixo.capture.script.BRANCHES", 5)
     else:
-        monkeypatch.setattr("thixo.capture.control.LIVING", 10)
+        monkeypatch.setattr("thixo.capture.control.VALUES", 30)
     assert tx.jit.script(f)(tx.zeros(2), 2) == f(tx.zeros(2), 2)
     with pytest.raises(
         tx.errors.CaptureError,

@@ -13,7 +13,7 @@ from thixo import _core
 from thixo.capture.carry import MISSING, Carry, looked_up
 from thixo.capture.copies import note_results
 from thixo.capture.effects import fail
-from thixo.capture.frames import DEPTH, LIVING, Inner, current
+from thixo.capture.frames import DEPTH, VALUES, Inner, current
 from thixo.capture.journal import Content
 from thixo.capture.merge import Merger, aligned, aligned_sets, as_set, freeze
 from thixo.capture.numbers import OPERATORS, as_tensor, calculate
@@ -102,12 +102,10 @@ def trace_branch(
     mode = _core.is_grad_enabled()
     ended = False
     capture.branches += 1
-    known = len(frame.aliases.records) + len(frame.aliases.families)
-    capture.living += known
     try:
-        if capture.most is not None and capture.living > LIVING:
+        if capture.most is not None and capture.values > VALUES:
             raise Refused(
-                "branches", f"to trace them takes too long: {capture.branches} so far, and each looks through all views and written tensors, {known} by now",
+                "branches", f"to trace them takes too long: {capture.branches} so far, with {capture.values} values that they take, make and leave",
                 "use a loop of tensors, or leave this part out",
             )  # fmt: skip
         if capture.most is not None and capture.branches > capture.most:

@@ -22,7 +22,7 @@ from thixo.guards import keep
 from thixo.symbolic import Dim
 
 DEPTH = 60  # branches inside of branches: a recursion that no graph ends
-LIVING = 2_500_000  # views and written tensors known in all branches together, where those are limited: tracing one takes time for each
+VALUES = 700_000  # that all branches together take, make and leave, where those are limited: what tracing them costs
 
 
 class Capture:
@@ -35,7 +35,7 @@ class Capture:
         self.converts = converts  # whether users' functions are rewritten
         self.most = most  # branches that may be traced: a recursion can have very many
         self.branches = 0
-        self.living = 0  # views and written tensors known in branches, of all of them together
+        self.values = 0  # that branches take, make and leave, of all of them together
         self.journal = Journal()
         self.sources: dict[int, tuple[Any, Any]] = {}  # id -> an object from outside, and its path
         self.ways: dict[int, list[Any]] = {}  # id -> all paths by which an object was found
@@ -186,8 +186,8 @@ def capturing(capture: Capture) -> Iterator[None]:
 class CaptureAliases(KeepingAliases):
     """Refuses writes that Python's views would show and copies here would not."""
 
-    def __init__(self, trace: Any) -> None:
-        super().__init__(trace)
+    def __init__(self, trace: Any, outer: Aliases | None = None) -> None:
+        super().__init__(trace, outer)
         self.handed: dict[int, Any] = {}  # what a loop carries and has gradients
 
     def assign(self, target: Any, result: Any) -> None:
@@ -214,11 +214,7 @@ class InnerAliases(CaptureAliases):
     """Views of tensors from outside stay views inside."""
 
     def __init__(self, trace: Any, outer: Aliases) -> None:
-        super().__init__(trace)
-        living = {k: r for k, r in outer.records.items() if r.ref() is not None}
-        self.records = dict(living)
-        self.families = {k: list(f) for k, f in outer.families.items()}
-        self._alive = [r.ref() for r in living.values()]  # an id is not used twice while it is here
+        super().__init__(trace, outer)
         self._histories: list[tuple[Any, Any]] = []  # tensors from outside, and what they were
 
     def _point(self, tensor: Any, new: Any) -> None:
@@ -307,7 +303,7 @@ class Inner(_Inside, Body):
     def end(self) -> None:
         """Take writes to tensors from outside back; keep what they became."""
         for tensor, before in self._seen.values():
-            if tensor._value is not before and id(tensor) not in self.aliases.records:
+            if tensor._value is not before and self.aliases.record_of(tensor) is None:
                 self.written.append((tensor, make_symbolic(tensor._value)))
         self.restore()
         self.aliases.take_back()
@@ -334,7 +330,9 @@ class Inner(_Inside, Body):
 
     def finish_body(self) -> None:
         """Remove what no result needs, and say how large all sizes are."""
-        remove_dead(self.graph)
+        graph = self.graph
+        current().values += len(graph.inputs) + len(graph.nodes) + len(graph.outputs)
+        remove_dead(graph)
         self.bind_sizes()
 
 

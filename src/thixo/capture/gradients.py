@@ -229,7 +229,7 @@ def detach_(x: Any) -> Any:
         if not x.is_leaf or id(x) in capture.branched:
             raise Refused("detach_()", "of a tensor from outside that was computed", _OUTSIDE)
         return requires_grad(x, False)
-    shares = trace.aliases._root(x) is not x or trace.aliases.families.get(id(x))
+    shares = trace.aliases._root(x) is not x or trace.aliases.views_of(x)
     if shares or x._value is None or capture.depth:
         what = "of a tensor with views" if shares else "under a condition, or of an unknown tensor"
         raise Refused("detach_()", what, "write x = x.detach()")

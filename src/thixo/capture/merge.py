@@ -203,6 +203,10 @@ class Merger:
         inner = self._core(x, y, name)
         if set_x is True and set_y is True:
             return inner
+        if (
+            set_x is set_y
+        ):  # what no path changed is no result: there may be many elements like that
+            return lambda results: Maybe(inner(results), set_x)
         (place,) = self.out(set_x, set_y, form(True))
         return lambda results: Maybe(inner(results), Number("bool", results[place]))
 

@@ -53,11 +53,11 @@ class KeepingAliases(Aliases):
 
     def _is_detached(self, tensor: Any) -> bool:
         """Whether it is the memory of another one without its history, or a view of such."""
-        record = self.records.get(id(tensor))
+        record = self.record_of(tensor)
         while record is not None:
             if record.op.full_name == "detach":
                 return True
-            record = self.records.get(id(record.parent))
+            record = self.record_of(record.parent)
         return False
 
     def _is_past_tape(self, target: Any) -> bool:
@@ -79,7 +79,7 @@ class KeepingAliases(Aliases):
 
     def _with_history(self, root: Any) -> list[tuple[Any, Any]]:
         """Those of a tensor and its views that require gradients, and what they denote."""
-        members = [root, *(view.ref() for view in self.families.get(id(root), ()))]
+        members = [root, *(view.ref() for view in self.views_of(root))]
         living = [t for t in members if t is not None and self._has_history(t)]
         return [(t, self.trace.value_of(t)) for t in living]
 

@@ -38,12 +38,14 @@ class ViewRecord:
 
 
 class Aliases:
-    """Who is a view of whom in one trace."""
+    """Who is a view of whom in one trace; with those of a trace around it, which stay as they are."""
 
-    def __init__(self, trace: Any) -> None:
+    def __init__(self, trace: Any, outer: "Aliases | None" = None) -> None:
         self.trace = trace
-        self.records: dict[int, ViewRecord] = {}  # id of a view
-        self.families: dict[int, list[ViewRecord]] = {}  # id of a root -> its views, oldest first
+        self.records: dict[int, ViewRecord] = {}  # id of a view that was made in this trace
+        self.families: dict[int, list[ViewRecord]] = {}  # id of a root -> those views, oldest first
+        # This one and those around it, the innermost first: what is known there is not copied.
+        self.levels: tuple[Aliases, ...] = (self, *(() if outer is None else outer.levels))
         self.looking_again = False
         self.before_write: Callable[[Any], None] | None = (
             None  # asked with the root of what is written
@@ -71,8 +73,8 @@ class Aliases:
         return op.full_name == "reshape" and _view_strides(op, args, node) is not None
 
     def _remember(self, tensor: Any, record: ViewRecord) -> None:
-        key = id(tensor)
-        family = self.families.setdefault(id(self._root(record.parent)), [])
+        key, root = id(tensor), id(self._root(record.parent))
+        family = self.families.setdefault(root, [])
         self.records[key] = record
         family.append(record)
 
@@ -81,19 +83,35 @@ class Aliases:
                 del self.records[key]
             if record in family:
                 family.remove(record)
+            if not family and self.families.get(root) is family:
+                del self.families[root]
 
         record.ref = weakref.ref(tensor, forget)
 
+    def record_of(self, tensor: Any) -> ViewRecord | None:
+        """How a tensor came to be a view, here or around; None if it is none."""
+        key = id(tensor)
+        for level in self.levels:
+            record = level.records.get(key)
+            if record is not None and record.ref() is tensor:  # not one that had this id before
+                return record
+        return None
+
+    def views_of(self, root: Any) -> list[ViewRecord]:
+        """All views of a root, oldest first."""
+        key = id(root)  # a record keeps its root alive: nobody else has this id
+        return [view for level in reversed(self.levels) for view in level.families.get(key, ())]
+
     def _root(self, tensor: Any) -> Any:
-        record = self.records.get(id(tensor))
+        record = self.record_of(tensor)
         while record is not None:
             tensor = record.parent
-            record = self.records.get(id(tensor))
+            record = self.record_of(tensor)
         return tensor
 
     def memory_of(self, tensor: Any) -> Memory:
         """Where a tensor lies in the memory of what it is a view of."""
-        record = self.records.get(id(tensor))
+        record = self.record_of(tensor)
         if record is None:
             return Memory(tensor, contiguous_strides(tensor.shape), 0)
         base, strides, offset = self.memory_of(record.parent)
@@ -131,14 +149,14 @@ class Aliases:
             self.before_write(self._root(target))
         self._refuse_shared_capture(target)
         node, current = target, result
-        record = self.records.get(id(node))
+        record = self.record_of(node)
         while record is not None:
             node, current = record.parent, self._put_back(record, current)
-            record = self.records.get(id(node))
+            record = self.record_of(node)
         self._point(node, current)
         self.looking_again = True
         try:
-            for view in list(self.families.get(id(node), ())):
+            for view in self.views_of(node):
                 tensor = view.ref()
                 if tensor is not None:
                     self._point(tensor, view.look_again())
