@@ -241,13 +241,16 @@ class InstanceNorm(Composite):
         check_parameter(op, "weight", weight, (input.shape[1],))
         check_parameter(op, "bias", bias, (input.shape[1],))
         axes = tuple(range(2, input.ndim))
-        y, mean, var = tx.nn.functional.standardize(widened(input), axes, eps)
+        shape = per_channel(input)
+        weight = None if weight is None else weight.reshape(shape)
+        bias = None if bias is None else bias.reshape(shape)
+        y, mean, _, var = tx.nn.functional.scaled_standardize(input, weight, bias, axes, eps)
         channels = (input.shape[0], input.shape[1])
         if running_mean is not None:
             _keep(running_mean, mean.detach().reshape(channels).mean(0), momentum)
         if running_var is not None:
             _keep(running_var, _unbiased(var.detach().reshape(channels), count).mean(0), momentum)
-        return affine(y, widened(weight), widened(bias), per_channel(input)).to(input.dtype)
+        return y
 
     reference = slow.instance_norm
 

@@ -48,6 +48,12 @@ class Standardize(Op):
             y /= np.sqrt(var + input.dtype.type(eps))
         return y, mean, var
 
+    def rows(k, input, eps):
+        mean = k.reduce_sum(input) / k.columns()
+        centred = input - mean
+        var = k.reduce_sum(centred * centred) / k.columns()
+        return centred / k.sqrt(var + eps), mean, var
+
     def vjp(g_y, g_mean, g_var, y, var, input_type, dim, eps):
         scale = tx.rsqrt(var + eps)
         shape = input_type.shape
@@ -255,7 +261,7 @@ def per_channel(input: Any) -> tuple[Any, ...]:
 
 
 def _group_norm(
-    op: str, input: Any, groups: int, weight: Any, bias: Any, eps: float
+    op: str, input: Any, groups: int, weight: Any, bias: Any, eps: float, statistics: bool = False
 ) -> tuple[Any, Any, Any]:
     check_channels(op, input, 2)
     batch, channels = input.shape[:2]
@@ -266,7 +272,10 @@ def _group_norm(
     check_parameter(op, "weight", weight, (channels,))
     check_parameter(op, "bias", bias, (channels,))
     x = widened(input).reshape(batch, groups, channels // groups * numel(input.shape[2:]))
-    y, mean, var = tx.nn.functional.standardize(x, (2,), eps)
+    if statistics:  # with gradients of their own
+        y, mean, var = tx.nn.functional.standardize(x, (2,), eps)
+    else:
+        y, mean, _, var = tx.nn.functional.scaled_standardize(x, None, None, (2,), eps)
     y = y.reshape(tuple(input.shape))
     y = affine(y, widened(weight), widened(bias), per_channel(input))
     return y.to(input.dtype), mean.squeeze(2), var.squeeze(2)
@@ -345,7 +354,7 @@ class NativeGroupNorm(Composite):
             raise ShapeError(f"native_group_norm: input is {describe(input)}, but N={N} and C={C}")
         if numel(input.shape[2:]) != HxW:
             raise ShapeError(f"native_group_norm: input is {describe(input)}, but HxW={HxW}")
-        y, mean, var = _group_norm("native_group_norm", input, group, weight, bias, eps)
+        y, mean, var = _group_norm("native_group_norm", input, group, weight, bias, eps, True)
         return y, mean, tx.rsqrt(var + eps)
 
     reference = slow.native_group_norm
