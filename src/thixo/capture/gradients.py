@@ -87,6 +87,8 @@ def backward(
     capture, trace = current(), current_trace()
     assert trace is not None
     roots = [tensors] if isinstance(tensors, _core.Tensor) else list(tensors)
+    for root in roots:
+        trace.value_of(root)  # it may be a leaf itself that nothing has used yet
     leaves = _leaves(capture, trace, inputs)
     before = [(t, t.grad) for t in leaves]
     need_own_history(trace)
