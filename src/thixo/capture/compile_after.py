@@ -120,6 +120,8 @@ class _Values:
 
     def _place(self, output: int) -> tuple[int, Any]:
         """Where a result is among what the program gives, or (negative) among its inputs; the sizes it gets."""
+        if output in self._results.others:
+            raise Unsupported  # a flag says what it is
         look = self._results.looks[output]
         if not look.computed:
             if look.views:

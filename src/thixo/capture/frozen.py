@@ -65,7 +65,7 @@ class Frozen:
         self._sizes = sizes
         self._others = others
         first = len(graph.inputs) - len(paths)
-        seen = {look.place for look in function._results.looks if not look.computed}
+        seen = {look.place for look in function._results.every_look() if not look.computed}
         self.places = [
             i
             for i, (value, path) in enumerate(zip(graph.inputs[first:], paths, strict=True), first)

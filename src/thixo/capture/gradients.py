@@ -4,7 +4,7 @@ The tape works on symbolic tensors as on others, so what backward computes is re
 cell of the journal: what it was is an input or assumed to be None, what it becomes is a result.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thixo import _core
@@ -17,9 +17,11 @@ from thixo.capture.paths import Path, read
 from thixo.capture.refusal import Refused
 from thixo.graph.ir import Node, Value, values_in
 from thixo.graph.own_gradient import OWN_GRADIENT
+from thixo.graph.own_memory import is_view
 from thixo.graph.trace import Trace, current_trace, make_symbolic
 from thixo.ops import public as tx
 
+_WHOLE = ("reshape", "view", "unsqueeze", "squeeze", "detach")  # views of all elements, in order
 _OUTSIDE = "do it outside of what is captured"
 
 
@@ -85,6 +87,8 @@ def backward(
     capture, trace = current(), current_trace()
     assert trace is not None
     roots = [tensors] if isinstance(tensors, _core.Tensor) else list(tensors)
+    for root in roots:
+        trace.value_of(root)  # it may be a leaf itself that nothing has used yet
     leaves = _leaves(capture, trace, inputs)
     before = [(t, t.grad) for t in leaves]
     need_own_history(trace)
@@ -94,9 +98,10 @@ def backward(
         for tensor, old in before:
             if tensor.grad is not old:
                 tensor.grad = counts.clean(tensor.grad)
+    makers = {v: n for n in trace.graph.nodes for v in n.outputs}
     for tensor, old in before:
         if tensor.grad is not old:
-            _accumulated(capture, trace, tensor, old, bool(create_graph))
+            _accumulated(capture, trace, tensor, old, bool(create_graph), makers)
     if not (create_graph if retain_graph is None else retain_graph):
         freed(capture, trace, roots)
 
@@ -143,7 +148,14 @@ def _need_no_turn_before(trace: Trace, outputs: Any, wanted: Sequence[Any]) -> N
         )
 
 
-def _accumulated(capture: Capture, trace: Trace, tensor: Any, old: Any, history: bool) -> None:
+def _accumulated(
+    capture: Capture,
+    trace: Trace,
+    tensor: Any,
+    old: Any,
+    history: bool,
+    makers: Mapping[Value, Node],
+) -> None:
     """Backward has added to a leaf's gradient: note it, and let it be the same tensor as in eager mode."""
     new = tensor.grad
     if isinstance(trace, Inner) and any(t is tensor for t in trace.inputs):
@@ -159,18 +171,28 @@ def _accumulated(capture: Capture, trace: Trace, tensor: Any, old: Any, history:
         _assume(capture, tensor, old)
     cell = cell_of(capture, tensor)
     if history:
-        capture.journal.write(cell, new)
+        capture.journal.write(cell, tx.clone(new) if old is None else new)
         return
-    own = make_symbolic(trace.value_of(new))  # two leaves may have got one tensor
-    if old is None:
-        capture.journal.write(cell, own)
-        return
-    capture.journal.note(cell)
+    value = trace.value_of(new)
+    own = make_symbolic(value)  # two leaves may have got one tensor
     was = _core.set_grad_enabled(False)
     try:
-        trace.aliases.assign(old, own)
+        if old is not None:
+            capture.journal.note(cell)
+            trace.aliases.assign(old, own)
+        else:
+            capture.journal.write(cell, own if _lies_apart(value, makers) else tx.clone(own))
     finally:
         _core.set_grad_enabled(was)
+
+
+def _lies_apart(value: Value, makers: Mapping[Value, Node]) -> bool:
+    """Whether a gradient is all of something computed, row by row: what a leaf gets is no part and no repetition of another."""
+    while (node := makers.get(value)) is not None and is_view(node):
+        if node.op.full_name not in _WHOLE:
+            return False
+        value = node.args[0]
+    return node is not None
 
 
 def _leaves(capture: Capture, trace: Trace, inputs: Any) -> list[Any]:

@@ -52,7 +52,6 @@ class GraphFunction:
         sizes: Sequence[str] = (),
         run_by: str | type[Executor] = "sunk",
     ) -> None:
-        self.graph = graph
         self._budget = budget
         self._small_sizes = small_sizes
         self._run_by = run_by
@@ -61,6 +60,7 @@ class GraphFunction:
         self._inputs = [*graph.inputs, *self._live]
         self._sizes = tuple(sizes)
         self._results = Results(graph, self._inputs, sizes)
+        self.graph = self._results.told_apart(graph)
         self._changed = [self._inputs.index(v) for v in graph.mutations]
         self._plain: Program | None = None
         self._recorded: dict[Any, Recorded] = {}
@@ -181,7 +181,7 @@ class GraphFunction:
         moved = _depending(self._pure(()), wanted)
         if any(v in moved for v in self.graph.outputs):
             return True
-        if any(not look.computed for look in self._results.looks):
+        if any(not look.computed for look in self._results.every_look()):
             return True  # a view of an input has its history
         changed = [(i, self.graph.mutations[self._inputs[i]]) for i in self._changed]
         return any(v not in self._results.past and (v in moved or needs[i]) for i, v in changed)

@@ -11,6 +11,7 @@ from thixo import _core
 from thixo.errors import InplaceError, describe
 from thixo.graph.alias import Aliases
 from thixo.graph.own_gradient import passed_to
+from thixo.graph.own_memory import OwnMemory
 from thixo.graph.trace import Trace
 
 
@@ -124,6 +125,19 @@ class WholeTrace(KeepingTrace):
     """The trace of a function, at whose end what is written is written."""
 
     is_users = True
+    _memory: OwnMemory | None = None
+
+    def output(self, tensor: Any) -> Any:
+        """Make a tensor a result of the graph, in memory of its own unless it shares that with others in Python."""
+        if self._memory is None:
+            self._memory = OwnMemory(self)
+        value = self._with_gradient_cut(self._memory.value_of(tensor))
+        self.graph.outputs.append(value)
+        return value
+
+    def shown(self, tensor: Any) -> Any:
+        """Make a tensor a result that is only read, for a number or a flag."""
+        return super().output(tensor)
 
     def _record_mutations(self) -> None:
         self.renewed = {}  # what is written is marked as all that was made under no_grad

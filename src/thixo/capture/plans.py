@@ -12,6 +12,7 @@ from thixo.capture.frames import Capture
 from thixo.capture.gradients import history
 from thixo.capture.journal import Attribute, Content, Global, RequiresGrad, Variable
 from thixo.capture.merge import Frozen, attributes, freeze, rebuilt
+from thixo.capture.past_tape import WholeTrace
 from thixo.capture.paths import PLAIN, Path, path_of
 from thixo.capture.refusal import Refused
 from thixo.capture.values import (
@@ -29,7 +30,6 @@ from thixo.capture.values import (
 from thixo.errors import AutogradError, CaptureError
 from thixo.graph.effects import as_kind, shown
 from thixo.graph.sizes import symbols_in
-from thixo.graph.trace import Trace
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
 
@@ -124,12 +124,12 @@ class Parts:
 class Plan:
     """Makes values of a call's results."""
 
-    def __init__(self, capture: Capture, trace: Trace) -> None:
+    def __init__(self, capture: Capture, trace: WholeTrace) -> None:
         self.capture = capture
         self.trace = trace
         self._frozen: dict[int, Frozen] = {}
         self._sizes: list[Dim] = []
-        self._places: dict[int, tuple[Any, int]] = {}  # of tensors among the graph's outputs
+        self._places: dict[Any, tuple[Any, int]] = {}  # of tensors among the graph's outputs
         self.replaced: dict[str, Any] = {}  # sizes that turned out to be others
 
     def of(self, x: Any, what: str) -> Maker:
@@ -142,10 +142,19 @@ class Plan:
         return sorted({name for size in known for name in symbols_in(size)})
 
     def _output(self, tensor: Any) -> int:
-        known = self._places.get(id(tensor))
+        """The place of a tensor that is handed out."""
+        return self._place(tensor, self.trace.output)
+
+    def _shown(self, tensor: Any) -> int:
+        """The place of a tensor that is only read."""
+        return self._place(tensor, self.trace.shown)
+
+    def _place(self, tensor: Any, leave: Callable[[Any], Any]) -> int:
+        key = id(tensor), leave == self.trace.output
+        known = self._places.get(key)
         if known is None:  # one tensor at two places is one object there too
-            self.trace.output(tensor)
-            known = self._places[id(tensor)] = (tensor, len(self.trace.graph.outputs) - 1)
+            leave(tensor)
+            known = self._places[key] = (tensor, len(self.trace.graph.outputs) - 1)
         return known[1]
 
     def _maker(self, x: Any, what: str) -> Maker:
@@ -155,12 +164,12 @@ class Plan:
         if isinstance(x, _core.Tensor):
             return self._tensor(x)
         if isinstance(x, Number):
-            place, kind = self._output(x.tensor), TYPES[x.kind]
+            place, kind = self._shown(x.tensor), TYPES[x.kind]
             return OutputNumber(place, kind)
         if isinstance(x, Mixed):
             return self._mixed(x)
         if isinstance(x, Choice):
-            place, options = self._output(x.index), [self._maker(o, what) for o in x.options]
+            place, options = self._shown(x.index), [self._maker(o, what) for o in x.options]
             return lambda call: options[int(call.outputs[place])](call)
         if isinstance(x, Text):
             return self._text(x)
@@ -222,7 +231,7 @@ class Plan:
                 parts.append(part)
             else:
                 kind, tensor = kind_of_shown(part[0])
-                parts.append((self._output(tensor), kind, *part[1:]))
+                parts.append((self._shown(tensor), kind, *part[1:]))
 
         def make(call: Call) -> str:
             made = ""
@@ -237,7 +246,7 @@ class Plan:
         return make
 
     def _mixed(self, x: Mixed) -> Maker:
-        place, flag = self._output(x.tensor), self._output(x.flag.tensor)
+        place, flag = self._output(x.tensor), self._shown(x.flag.tensor)
         kind = TYPES.get(x.kind)
 
         def make(call: Call) -> Any:
@@ -268,7 +277,7 @@ class Plan:
         """A list or a dict of which the data decide what is in it."""
         pairs: list[tuple[int | None, Maker]] = []
         for p in x.parts:
-            flag = self._output(p.flag.tensor) if isinstance(p, Maybe) else None
+            flag = self._shown(p.flag.tensor) if isinstance(p, Maybe) else None
             pairs.append(
                 (flag, self._maker(p.value if isinstance(p, Maybe) else p, f"a part of {what}"))
             )
@@ -299,7 +308,7 @@ class Plan:
                 what, "a function that was made inside would outlive the call", "make it outside"
             )
         if is_partial(x):
-            pairs = [(e.value, self._output(e.flag.tensor)) for e in x if isinstance(e, Maybe)]
+            pairs = [(e.value, self._shown(e.flag.tensor)) for e in x if isinstance(e, Maybe)]
             sure = frozenset(e for e in x if not isinstance(e, Maybe))
             return lambda call: set(sure) | {e for e, flag in pairs if bool(call.outputs[flag])}
         if isinstance(x, set):

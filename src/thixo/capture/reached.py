@@ -39,7 +39,7 @@ def with_flags(graph: Graph, wanted: Sequence[int]) -> tuple[Graph, list[Flags]]
     sources: list[Flags] = [{} for _ in graph.inputs]
     for i in wanted:
         sources[i] = {i: True}
-    made, found = _Shadow(graph, sources).run()
+    made, found = Shadow(graph, sources).run()
     more: dict[Value, int] = {}
     count = len(made.outputs)
     shown = [
@@ -50,7 +50,7 @@ def with_flags(graph: Graph, wanted: Sequence[int]) -> tuple[Graph, list[Flags]]
     return made, shown
 
 
-class _Shadow:
+class Shadow:
     """One graph with what its inputs depend on; nodes are added for flags that are not known."""
 
     def __init__(self, graph: Graph, sources: Sequence[Flags]) -> None:
@@ -74,6 +74,10 @@ class _Shadow:
             step(self, node)
             return
         self.graph.nodes.append(node)
+        self.through(node)
+
+    def through(self, node: Node) -> None:
+        """What the results of a node without graphs, or of one that nothing reaches, depend on."""
         if not is_differentiable(node):
             return
         if node.op.kind == "control":
@@ -88,8 +92,20 @@ class _Shadow:
     def give(self, node: Node, flags: Sequence[Flags]) -> None:
         """What the results of a node depend on."""
         for value, one in zip(node.outputs, flags, strict=False):
-            if one and has_gradient(value.dtype):
+            if one and self.counts(value):
                 self.flags[value] = one
+
+    def counts(self, value: Value) -> bool:
+        """Whether a value may depend on anything."""
+        return has_gradient(value.dtype)
+
+    def beside(self, node: Node) -> list[Flags]:
+        """What that depends on which a loop's body gets besides the state."""
+        return [self.flags.get(v, {}) for v in _loop_parts(node)[2]]
+
+    def left(self, flags: list[Flags], count: int) -> list[Flags]:
+        """What the results of a loop depend on whose body gives this: so many of state, then rows."""
+        return flags
 
     # ---- flags
 
@@ -146,13 +162,16 @@ class _Shadow:
 
     # ---- graphs inside
 
-    def inner(self, graphs: Sequence[Graph], inputs: Sequence[Value]) -> tuple[Any, ...]:
+    def inner(
+        self, graphs: Sequence[Graph], inputs: Sequence[Value], flags: Sequence[Flags] | None = None
+    ) -> tuple[Any, ...]:
         """The shadows of graphs that get some inputs, what each gives, and the flags that go in besides."""
-        flags = [self.flags.get(v, {}) for v in inputs]
+        if flags is None:
+            flags = [self.flags.get(v, {}) for v in inputs]
         going = list(dict.fromkeys(f for one in flags for f in one.values() if f is not True))
         made = []
         for graph in graphs:
-            shadow = _Shadow(graph, [{} for _ in graph.inputs])
+            shadow = type(self)(graph, [{} for _ in graph.inputs])
             own = {f: shadow.graph.input("flag", _BOOL) for f in going}
             for value, one in zip(graph.inputs, flags, strict=True):
                 shadow.flags[value] = {k: f if f is True else own[f] for k, f in one.items()}
@@ -160,7 +179,7 @@ class _Shadow:
         return [s for s, _ in made], [f for _, f in made], going
 
 
-def _call_step(shadow: _Shadow, node: Node) -> None:
+def _call_step(shadow: Shadow, node: Node) -> None:
     graph, inputs = node.args
     (one,), (flags,), going = shadow.inner([graph], inputs)
     more = list(dict.fromkeys(f for part in flags for f in part.values() if f is not True))
@@ -174,7 +193,7 @@ def _call_step(shadow: _Shadow, node: Node) -> None:
     shadow.give(new, [{k: f if f is True else found[f] for k, f in part.items()} for part in flags])
 
 
-def _branch_step(shadow: _Shadow, node: Node) -> None:
+def _branch_step(shadow: Shadow, node: Node) -> None:
     is_cond = node.op is COND
     inputs = node.args[-1]
     graphs = node.args[1:3] if is_cond else node.args[1]
@@ -212,7 +231,7 @@ def _branch_step(shadow: _Shadow, node: Node) -> None:
     shadow.give(new, [{k: of(f) for k, f in found.items()} for found in made])
 
 
-def _extended(shadow: _Shadow, node: Node, args: tuple[Any, ...], count: int) -> Node:
+def _extended(shadow: Shadow, node: Node, args: tuple[Any, ...], count: int) -> Node:
     """A node with other arguments and more results, which are flags."""
     more = [Value(shadow.graph.fresh_name("flag"), _BOOL) for _ in range(count)]
     made = Node(node.op, args, (*node.outputs, *more), node.source)
@@ -220,21 +239,22 @@ def _extended(shadow: _Shadow, node: Node, args: tuple[Any, ...], count: int) ->
     return made
 
 
-def _loop_step(shadow: _Shadow, node: Node) -> None:
+def _loop_step(shadow: Shadow, node: Node) -> None:
     """A loop. Where each turn does the same, it counts only whether there was one; else flags are carried."""
     body, state, others = _loop_parts(node)
     before = [shadow.flags.get(v, {}) for v in state]
-    (_one,), (first,), _ = shadow.inner([body], [*state, *others])
+    beside = shadow.beside(node)
+    (_one,), (first,), _ = shadow.inner([body], [*state, *others], [*before, *beside])
+    first = shadow.left(first, len(state))
     if any(f is not True for part in (*before, *first) for f in part.values()):
         _carry(shadow, node)
         return
     count = len(state)
     now = [
-        dict.fromkeys(part, True) if has_gradient(v.dtype) else {}
+        dict.fromkeys(part, True) if shadow.counts(v) else {}
         for v, part in zip(state, first, strict=False)
     ]
-    given = [*now, *(shadow.flags.get(v, {}) for v in others)]
-    second = _Shadow(body, given).run()[1]
+    second = shadow.left(type(shadow)(body, [*now, *beside]).run()[1], count)
     if any(a.keys() != b.keys() for a, b in zip(first, second, strict=True)) or any(
         f is not True for part in second for f in part.values()
     ):
@@ -269,7 +289,7 @@ def _loop_parts(node: Node) -> tuple[Graph, list[Value], list[Value]]:
     return body, state, captured
 
 
-def _has_turns(shadow: _Shadow, node: Node) -> Any:
+def _has_turns(shadow: Shadow, node: Node) -> Any:
     """Whether there is a turn: True, or a value; None where it cannot be asked."""
     if node.op is SCAN:
         length = node.args[4]
@@ -279,21 +299,21 @@ def _has_turns(shadow: _Shadow, node: Node) -> Any:
     return None if draws(test, {}) else shadow.graph.call(CALL, test, [*state, *captured])
 
 
-def _carry(shadow: _Shadow, node: Node) -> None:
+def _carry(shadow: Shadow, node: Node) -> None:
     """A loop that carries a flag for each of its state and each source, and one for each row that it gives."""
-    body, state, others = _loop_parts(node)
+    body, state, _others = _loop_parts(node)
     count, rows = len(state), len(node.outputs) - len(state)
     before = [shadow.flags.get(v, {}) for v in state]
-    beside = [shadow.flags.get(v, {}) for v in others]
+    beside = shadow.beside(node)
     keys = list(dict.fromkeys(k for part in (*before, *beside) for k in part))
     classes: dict[Any, list[Any]] = {}
     for key in keys:
         pattern = tuple(part.get(key, False) for part in (*before, *beside))
         classes.setdefault(pattern, []).append(key)
-    moving = [i for i, v in enumerate(state) if has_gradient(v.dtype)]
+    moving = [i for i, v in enumerate(state) if shadow.counts(v)]
     start: list[Value] = []
     going = list(dict.fromkeys(f for part in beside for f in part.values() if f is not True))
-    made = _Shadow(body, [{} for _ in body.inputs])
+    made = type(shadow)(body, [{} for _ in body.inputs])
     inputs = made.graph.inputs
     own_state, own_others = inputs[:count], inputs[count:]
     carried: list[Value] = []
@@ -311,7 +331,7 @@ def _carry(shadow: _Shadow, node: Node) -> None:
             if flag is not False:
                 made.flags[value][c] = True if flag is True else passed[flag]
     made.graph.inputs = [*own_state, *carried, *own_others, *passed.values()]
-    _, found = made.run()
+    found = shadow.left(made.run()[1], count)
     new: list[Value] = []
     for c in range(len(classes)):
         new += [made.value(found[i].get(c, False)) for i in moving]
@@ -335,7 +355,7 @@ def _carry(shadow: _Shadow, node: Node) -> None:
         ends = more[c * width : (c + 1) * width]
         places = [*moving, *range(count, count + rows)]
         for place, flag in zip(places, ends, strict=True):
-            if has_gradient(node.outputs[place].dtype):
+            if shadow.counts(node.outputs[place]):
                 own = shadow.flags.setdefault(node.outputs[place], {})
                 own.update((name, flag) for name in names)
 

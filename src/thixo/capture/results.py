@@ -7,10 +7,12 @@ taken afterwards, by the operators themselves, so that the tape knows them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from thixo.capture.origins import with_origins
 from thixo.errors import ArgumentError
+from thixo.graph.control import FUSED
 from thixo.graph.interpret import EagerBackend
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name
@@ -72,6 +74,8 @@ class Results:
             for node in look.views
             if look.computed and seen.count(look.place) == 1 and node.op.full_name == "detach"
         }
+        # By output: what it is where a flag among the computed values says so, in place of its look.
+        self.others: dict[int, list[tuple[int, Look]]] = {}
         self.is_plain = self.looks == [Look(True, i, ()) for i in range(len(self.looks))]
         # Sizes that the data decide: values of that size are computed too.
         self._decided: dict[str, tuple[int, int]] = {}
@@ -79,6 +83,36 @@ class Results:
             if name not in self.sizes:
                 self._decided[name] = self._bearer(name)
         self._sized = any(sizes_in(n.args) for look in self.looks for n in look.views)
+
+    def every_look(self) -> Iterator[Look]:
+        """Where each output is, or may be."""
+        yield from self.looks
+        for others in self.others.values():
+            yield from (look for _, look in others)
+
+    def told_apart(self, graph: Graph) -> Graph:
+        """A graph that also says which branch's results are inputs, or other outputs, and were not computed."""
+        if not any(n.op.kind == "control" and n.op is not FUSED for n in graph.nodes):
+            return graph
+        sources: dict[Value, Look] = {v: Look(True, i, ()) for i, v in enumerate(self.computed)}
+        sources.update((v, Look(False, self._at[old], ())) for v, old in self._written.items())
+        left = ((v, i) for v, i in self._at.items() if v not in self._changed)
+        sources.update((v, Look(False, i, ())) for v, i in left)
+        made, found = with_origins(graph, sources)
+        for output, origins in enumerate(found):
+            own = self.looks[output]
+            for (source, views), flag in origins.items():
+                look = sources[source]._replace(views=views)
+                if (look.computed, look.place) == (own.computed, own.place):
+                    continue
+                if flag not in self.computed:
+                    self.computed.append(flag)
+                place = self.computed.index(flag)
+                self.others.setdefault(output, []).append((place, look))
+        if not self.others:
+            return graph
+        self.is_plain = False
+        return made
 
     def _bearer(self, name: str) -> tuple[int, int]:
         """Which of the computed values says a size, and along which axis."""
@@ -128,7 +162,9 @@ class Results:
             return list(computed[: len(self.looks)])
         sizes = self.sizes_of(given) if self._sized else {}
         found = []
-        for look in self.looks:
+        for output, own in enumerate(self.looks):
+            others = self.others.get(output, ())
+            look = next((other for flag, other in others if computed[flag].item()), own)
             tensor = computed[look.place] if look.computed else given[look.place]
             for node in look.views:
                 if node in self._marks and not tensor.requires_grad:

@@ -93,6 +93,7 @@ class Trace:
         self.names: dict[int, str] = {}  # id of a tensor -> what it is called if captured
         self.aliases = Aliases(self)
         self._gradients: dict[Value, Any] = {}  # the .grad captured tensors had
+        self.adopted: set[Value] = set()  # constants made of data inside, which the graph keeps
         self._own: set[Value] = set(self.graph.values())
         self._ungraded: set[Value] = set()  # made where gradients were off
         self._detached: dict[Value, Value] = {}
@@ -318,6 +319,7 @@ class Trace:
         """A tensor made from data inside of the function: a constant whose writes stay inside."""
         value = self.graph.constant("c", tensor)
         self._own.add(value)
+        self.adopted.add(value)
         self.constants[id(tensor)] = (tensor, value)  # keeps the data alive
         return make_symbolic(value)
 
