@@ -11,7 +11,7 @@ from thixo.capture.callees import call_function
 from thixo.capture.frames import current
 from thixo.capture.journal import Attribute
 from thixo.capture.open_numbers import read_number
-from thixo.capture.paths import Path, look, path_of, read
+from thixo.capture.paths import Assumed, Path, look, path_of, read
 from thixo.capture.refusal import Refused
 from thixo.capture.values import UNSET, Choice, Mixed, Symbolic
 from thixo.ops import public as tx
@@ -89,12 +89,22 @@ def attr(x: Any, name: Any) -> Any:
             and not hasattr(member, "__set__")
         ):
             read(capture, Path(kind, kind.__name__).step("attr", name), value)
+    if path is not None and isinstance(value, types.MethodType):
+        _note_method(capture, path, x, name, value)
     if isinstance(value, control.Maybe):
         found = possible(x, name)
         text = f"'{type(x).__name__}' object has no attribute '{name}'"
         effects.check(value.flag.tensor, "AttributeError", text)
         return value.value if found is None else found.value
     return control.usable(value, f"attribute {name}")
+
+
+def _note_method(capture: Any, path: Path, x: Any, name: str, method: types.MethodType) -> None:
+    """Note which code a method has: the class may get another one, the object one of its own."""
+    code = getattr(method.__func__, "__code__", None)
+    if code is not None and name not in getattr(x, "__dict__", ()):
+        way = path.step("attr", name)
+        capture.guards.setdefault((way.key, "code"), Assumed(way, "code", code))
 
 
 def _of_super(x: Any, name: str) -> Any:

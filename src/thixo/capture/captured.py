@@ -18,6 +18,7 @@ from thixo.capture.callees import call as call_captured
 from thixo.capture.frames import Capture, Outer, capturing
 from thixo.capture.held import Kind
 from thixo.capture.journal import CONTAINERS
+from thixo.capture.leaf_hooks import note_no_hooks
 from thixo.capture.naming import captured_names, input_names
 from thixo.capture.open_numbers import open_arguments
 from thixo.capture.paths import Argument, Assumed, Path, assumption, path_of
@@ -212,6 +213,7 @@ def _capture(
                 capture.sources[id(owner)] = (owner, Path(owner, "self"))
                 result = call_captured(f, *own_args, **own_kwargs)
                 stays()
+                note_no_hooks(capture, [args, kwargs])
                 plan = Plan(capture, trace)
                 with refused_at(f):
                     maker = plan.of(result, "return")
