@@ -24,6 +24,7 @@ from thixo.capture.open_numbers import open_arguments
 from thixo.capture.paths import Argument, Assumed, Path, assumption, path_of
 from thixo.capture.plans import Call, Change, Plan, changes
 from thixo.capture.refusal import RaisedInTry, Refused, refusal_of
+from thixo.capture.rerun import OwnMemory
 from thixo.capture.runner import Runner
 from thixo.capture.simplify import unify_sizes
 from thixo.capture.source import refused_at
@@ -31,7 +32,6 @@ from thixo.capture.values import Symbolic
 from thixo.errors import TraceError
 from thixo.graph.constants import type_of
 from thixo.graph.control import subgraphs
-from thixo.graph.effects import SAY
 from thixo.graph.ir import RESERVED, Graph, Type
 from thixo.graph.sizes import symbol_name, symbols_in
 from thixo.graph.trace import size_hint
@@ -73,10 +73,8 @@ class Captured:
         ] = []  # which inputs by paths need gradients, where these are taken inside
         self.result = result
         self.given = given  # inputs that are arguments
+        self.need_own_memory = OwnMemory(graph)
         self._run: Runner | None = None
-        # Nothing is seen of a run that raised: no tensor was written, nothing printed.
-        said = (n.op is SAY for one in (graph, *subgraphs(graph)) for n in one.nodes)
-        self.may_run_again = not graph.mutations and not any(said)
 
     def fits(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         """Whether all that was assumed holds for these arguments, of the kinds it was captured for."""
@@ -105,9 +103,13 @@ class Captured:
     def __call__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Run the graph; the result, after everything that the function changes has been changed."""
         tensors = self.inputs(args, kwargs)
+        return self.finished(args, kwargs, tensors, *self.run(tensors))
+
+    def run(self, tensors: list[Any]) -> tuple[list[Any], dict[str, int]]:
+        """The graph's outputs, and the sizes of this call; what the graph writes is written."""
         if self._run is None:
             self._run = Runner(self.graph)
-        return self.finished(args, kwargs, tensors, *self._run(tensors))
+        return self._run(tensors)
 
     def finished(
         self, args: Any, kwargs: Any, tensors: list[Any], outputs: list[Any], sizes: dict[str, int]
@@ -178,10 +180,6 @@ def capture_call(
                 made = _capture(f, tuple(args), dict(kwargs), fixed, capture)
             except Refused:
                 raise refusal from None
-        if capture.guessed and not made.may_run_again:
-            raise Refused(
-                "assert", "its message has values that no graph shows", "show numbers: x.item()"
-            )
         return made
 
 

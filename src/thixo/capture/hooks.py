@@ -282,9 +282,8 @@ class Hooks:
             try:
                 text, values = _template(made)
             except Refused:
-                if not current().runs_again:
+                if not current().runs_again:  # the function itself will say it
                     raise
-                current().guessed = True  # the function itself will say it
         trace = control.current_trace()
         assert trace is not None
         effects.node(effects.CHECK, trace.value_of(pred), values, error="AssertionError", text=text)
