@@ -114,6 +114,15 @@ class Entry:
         return captured.finished(args, kwargs, tensors, outputs, sizes)
 
 
+def _without_end() -> Refused:
+    return Refused(
+        "an argument",
+        "it contains itself, or is nested too deeply to look at",
+        "pass the parts",
+        user_line(),
+    )
+
+
 @dataclass
 class Kind:
     """Calls that are alike in all that can be told from their arguments."""
@@ -144,7 +153,11 @@ class Graphs:
 
     def find(self, args: Any, kwargs: Any) -> Entry | None:
         """The graph for a call, captured if need be; None if the call is to run lazily."""
-        key = self._key(args, kwargs)
+        try:
+            key = self._key(args, kwargs)
+        except RecursionError:
+            self._note_break(Kind(), _without_end())
+            return None
         kind = self.kinds.get(key)
         if kind is not None:
             for entry in kind.entries:
