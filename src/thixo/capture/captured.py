@@ -9,6 +9,7 @@ captured(args, kwargs)
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -276,11 +277,17 @@ def _refuse_open_guards(graph: Graph) -> None:
                 )  # fmt: skip
 
 
+def _is_taken_apart(x: Any) -> bool:
+    """Whether what is in an argument is a part of the key, unlike what is in containers of other classes."""
+    plain = type(x) in (list, tuple, dict, OrderedDict)
+    return plain or (isinstance(x, tuple) and hasattr(x, "_fields"))
+
+
 def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:
     """Note where the containers and objects of the arguments are."""
     if isinstance(own, _core.Tensor | Symbolic):
         return
-    if isinstance(own, tuple | list | dict) and not isinstance(own, _core.Size):
+    if _is_taken_apart(own):
         capture.sources[id(own)] = (own, path)
         capture.looked[id(own)] = own  # their structure is part of the key
         keys = own.keys() if isinstance(own, dict) else range(len(own))
@@ -306,7 +313,7 @@ def _note_given(capture: Capture, original: Any, own: Any, path: Path) -> None:
                 own.grad = original.grad
             else:
                 capture.branched.add(id(own))
-    elif isinstance(own, tuple | list | dict):
+    elif _is_taken_apart(own):
         for key in own.keys() if isinstance(own, dict) else range(len(own)):
             _note_given(capture, original[key], own[key], path.step("item", key))
 
