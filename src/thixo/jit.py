@@ -113,6 +113,9 @@ def script(
     >>> steps(tx.ones(4))
     (tensor([0.2500, 0.2500, 0.2500, 0.2500]), 2)
     """
+    if isinstance(f, staticmethod | classmethod):
+        inner = script(f.__func__, fallback=fallback, verify=verify, debug=debug)
+        return type(f)(inner)  # type: ignore[return-value]
     if not callable(f):
         raise ArgumentError(f"jit.script: needs a function or a Module, got {f!r}")
     kind = PartedFunction if fallback else ScriptedFunction

@@ -80,20 +80,43 @@ class RemovableHandle:
 class _Hook:
     """A hook as the tape holds it: when removed, it is silent wherever the tape still has it."""
 
-    __slots__ = ("__weakref__", "function")
+    __slots__ = ("__weakref__", "function", "leaf")
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Any, leaf: int) -> None:
         self.function = function
+        self.leaf = leaf  # which leaf it is on; 0 where it is on what was computed
 
     def __call__(self, grad: Tensor) -> Any:
         return None if self.function is None else self.function(grad)
 
 
+# Hooks on leaves, which run in whatever backward reaches them, and how often one was given: another number says that there
+# may be more. What captures code asks before it makes a graph of a backward, and at each call whether that still holds.
+LEAF_HOOKS: dict[str, int] = {"given": 0}
+_on_leaves: weakref.WeakSet[_Hook] = weakref.WeakSet()
+
+
+def hooked_leaves() -> set[int]:
+    """The ids of the leaves that have hooks.
+
+    >>> p = tx.ones(2, requires_grad=True)
+    >>> with p.register_hook(print):
+    ...     id(p) in hooked_leaves()
+    True
+    >>> id(p) in hooked_leaves()
+    False
+    """
+    return {hook.leaf for hook in _on_leaves if hook.function is not None}
+
+
 def _add_hook(tensor: Tensor, function: Any, after: bool) -> RemovableHandle:
     if not callable(function):
         raise ArgumentError(f"register_hook: a function is needed, got {describe(function)}")
-    hook = _Hook(function)
+    hook = _Hook(function, id(tensor) if tensor.is_leaf else 0)
     _core.add_hook(tensor, hook, after)
+    if hook.leaf:
+        _on_leaves.add(hook)
+        LEAF_HOOKS["given"] += 1
     to_tensor, to_hook = weakref.ref(tensor), weakref.ref(hook)
 
     def remove() -> None:

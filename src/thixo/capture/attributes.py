@@ -1,5 +1,6 @@
 """Attributes at run time: reads are noted, writes go into the journal, properties are converted."""
 
+import dataclasses
 import inspect
 import types
 from typing import Any
@@ -10,11 +11,14 @@ from thixo.capture.callees import call_function
 from thixo.capture.frames import current
 from thixo.capture.journal import Attribute
 from thixo.capture.open_numbers import read_number
-from thixo.capture.paths import Path, look, path_of, read
+from thixo.capture.paths import Assumed, Path, look, path_of, read
 from thixo.capture.refusal import Refused
 from thixo.capture.values import UNSET, Choice, Mixed, Symbolic
 from thixo.ops import public as tx
 
+# What classes say of setting and deleting that is no more than an entry of the object's dict.
+_PLAIN_SETTERS = (object.__setattr__, types.SimpleNamespace.__setattr__)
+_PLAIN_DELETERS = (object.__delattr__, types.SimpleNamespace.__delattr__)
 _QUIET = ("thixo", "math", "builtins", "operator", "itertools", "functools", "collections", "copy")
 
 
@@ -44,6 +48,10 @@ def attr(x: Any, name: Any) -> Any:
     member = _member(x, name)
     if isinstance(member, property) and isinstance(member.fget, types.FunctionType):
         return call_function(member.fget, (x,), {})
+    if isinstance(type(x).__getattribute__, types.FunctionType):
+        raise Refused(
+            f".{name}", f"{type(x).__name__} has a __getattribute__ of its own", "use __getattr__"
+        )
     fallback = (
         None if isinstance(x, type | types.ModuleType) else getattr(type(x), "__getattr__", None)
     )
@@ -81,12 +89,22 @@ def attr(x: Any, name: Any) -> Any:
             and not hasattr(member, "__set__")
         ):
             read(capture, Path(kind, kind.__name__).step("attr", name), value)
+    if path is not None and isinstance(value, types.MethodType):
+        _note_method(capture, path, x, name, value)
     if isinstance(value, control.Maybe):
         found = possible(x, name)
         text = f"'{type(x).__name__}' object has no attribute '{name}'"
         effects.check(value.flag.tensor, "AttributeError", text)
         return value.value if found is None else found.value
     return control.usable(value, f"attribute {name}")
+
+
+def _note_method(capture: Any, path: Path, x: Any, name: str, method: types.MethodType) -> None:
+    """Note which code a method has: the class may get another one, the object one of its own."""
+    code = getattr(method.__func__, "__code__", None)
+    if code is not None and name not in getattr(x, "__dict__", ()):
+        way = path.step("attr", name)
+        capture.guards.setdefault((way.key, "code"), Assumed(way, "code", code))
 
 
 def _of_super(x: Any, name: str) -> Any:
@@ -188,6 +206,9 @@ def del_attr(x: Any, name: str) -> None:
     if isinstance(_member(x, name), property) or isinstance(x, type | types.ModuleType):
         raise Refused(f"del .{name}", "it is no attribute of one object", "delete it outside")
     attr(x, name)
+    found: Any = type(x).__delattr__
+    if found not in _PLAIN_DELETERS and not _is_own(found):
+        _refuse_own_code(x, name, "__delattr__", "delete it outside")
     _write(current(), x, Attribute(x, name), UNSET)
 
 
@@ -256,11 +277,9 @@ def _write(capture: Any, x: Any, cell: Any, value: Any) -> None:
 
 def _need_plain_setattr(x: Any, name: str, value: Any) -> None:
     found: Any = type(x).__setattr__
-    if found is object.__setattr__ or isinstance(x, type):
+    if found in _PLAIN_SETTERS or isinstance(x, type):
         return
-    if (hasattr(x, "forward") and (type(x).__module__ or "").startswith("thixo.")) or hasattr(
-        x, "_parameters"
-    ):
+    if _is_own(found) and (hasattr(x, "forward") or hasattr(x, "_parameters")):
         if (
             name in x.__dict__.get("_parameters", ())
             or type(value).__name__ in ("Parameter", "Buffer")
@@ -268,10 +287,23 @@ def _need_plain_setattr(x: Any, name: str, value: Any) -> None:
         ):
             raise Refused(f".{name} = ...", "a parameter or a module is replaced", "do it outside")
         return
-    found(x, name, value)  # of a frozen dataclass: it raises
-    raise Refused(
-        f".{name} = ...", f"{type(x).__name__} has a __setattr__ of its own", "set it outside"
-    )
+    _refuse_own_code(x, name, "__setattr__", "set it outside")
+
+
+def _is_own(f: Any) -> bool:
+    return (getattr(f, "__module__", None) or "").startswith("thixo.")
+
+
+def _refuse_own_code(x: Any, name: str, method: str, remedy: str) -> None:
+    """Refuse an attribute that a class sets or deletes by code of its own. That is not run here: what it does would stay done."""
+    kind = next(k for k in type(x).__mro__ if method in k.__dict__)
+    made = getattr(kind.__dict__[method], "__code__", None)
+    if dataclasses.is_dataclass(kind) and made is not None and made.co_filename == "<string>":
+        if type(x) is kind or any(name == one.name for one in dataclasses.fields(kind)):
+            done = "assign to" if method == "__setattr__" else "delete"
+            raise dataclasses.FrozenInstanceError(f"cannot {done} field {name!r}")
+    construct = f".{name} = ..." if method == "__setattr__" else f"del .{name}"
+    raise Refused(construct, f"{type(x).__name__} has a {method} of its own", remedy)
 
 
 def _tensor_attribute(x: Any, name: str) -> Any:

@@ -146,6 +146,9 @@ METHODS: dict[str, Any] = {
     "requires_grad": gradients.requires_grad, "detach_": gradients.detach_,
     "retain_grad": gradients.retain_grad,
     "register_hook": gradients.register_hook,
+    "register_after_hook": _refused(
+        "register_post_accumulate_grad_hook()", "a hook runs code that no graph has", "register it outside"
+    ),
     "item": item, "tolist": tolist, "backward": gradients.backward,
     "numpy": _refused("numpy()", "it needs the values of a tensor", "use operators of tensors"),
     "detach": public.detach, "deepcopy": deepcopy_, "contains": operators.contains,

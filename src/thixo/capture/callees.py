@@ -175,9 +175,22 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
         return read_members(f, args, kwargs)
     if module.startswith("thixo.") and not module.startswith(_AS_USERS):
         return plain_call(f, args, kwargs)
+    if (f.__module__ == "os" and f.__name__ == "getenv") or (args and args[0] is os.environ):
+        raise Refused(
+            "os.environ",
+            "it may be another one at each call",
+            "read it outside of what is captured",
+        )
     made = convert(f, Hooks(f), APART if current().attempts else PLAIN)
     _note_defaults(f)
-    return made(*args, **kwargs)
+    if f.__module__ != "logging":
+        return made(*args, **kwargs)
+    try:
+        return made(*args, **kwargs)
+    except Refused:
+        raise Refused(
+            "logging", "a graph keeps no log", "print, or log outside of what is captured"
+        ) from None
 
 
 def attempt(f: Any, args: Any, kwargs: Any) -> Any:

@@ -9,6 +9,7 @@ captured(args, kwargs)
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,11 +19,13 @@ from thixo.capture.callees import call as call_captured
 from thixo.capture.frames import Capture, Outer, capturing
 from thixo.capture.held import Kind
 from thixo.capture.journal import CONTAINERS
+from thixo.capture.leaf_hooks import note_no_hooks
 from thixo.capture.naming import captured_names, input_names
 from thixo.capture.open_numbers import open_arguments
 from thixo.capture.paths import Argument, Assumed, Path, assumption, path_of
 from thixo.capture.plans import Call, Change, Plan, changes
 from thixo.capture.refusal import RaisedInTry, Refused, refusal_of
+from thixo.capture.rerun import OwnMemory
 from thixo.capture.runner import Runner
 from thixo.capture.simplify import unify_sizes
 from thixo.capture.source import refused_at
@@ -30,7 +33,6 @@ from thixo.capture.values import Symbolic
 from thixo.errors import TraceError
 from thixo.graph.constants import type_of
 from thixo.graph.control import subgraphs
-from thixo.graph.effects import SAY
 from thixo.graph.ir import RESERVED, Graph, Type
 from thixo.graph.sizes import symbol_name, symbols_in
 from thixo.graph.trace import size_hint
@@ -72,10 +74,8 @@ class Captured:
         ] = []  # which inputs by paths need gradients, where these are taken inside
         self.result = result
         self.given = given  # inputs that are arguments
+        self.need_own_memory = OwnMemory(graph)
         self._run: Runner | None = None
-        # Nothing is seen of a run that raised: no tensor was written, nothing printed.
-        said = (n.op is SAY for one in (graph, *subgraphs(graph)) for n in one.nodes)
-        self.may_run_again = not graph.mutations and not any(said)
 
     def fits(self, args: Sequence[Any], kwargs: dict[str, Any]) -> bool:
         """Whether all that was assumed holds for these arguments, of the kinds it was captured for."""
@@ -104,9 +104,13 @@ class Captured:
     def __call__(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Run the graph; the result, after everything that the function changes has been changed."""
         tensors = self.inputs(args, kwargs)
+        return self.finished(args, kwargs, tensors, *self.run(tensors))
+
+    def run(self, tensors: list[Any]) -> tuple[list[Any], dict[str, int]]:
+        """The graph's outputs, and the sizes of this call; what the graph writes is written."""
         if self._run is None:
             self._run = Runner(self.graph)
-        return self.finished(args, kwargs, tensors, *self._run(tensors))
+        return self._run(tensors)
 
     def finished(
         self, args: Any, kwargs: Any, tensors: list[Any], outputs: list[Any], sizes: dict[str, int]
@@ -177,10 +181,6 @@ def capture_call(
                 made = _capture(f, tuple(args), dict(kwargs), fixed, capture)
             except Refused:
                 raise refusal from None
-        if capture.guessed and not made.may_run_again:
-            raise Refused(
-                "assert", "its message has values that no graph shows", "show numbers: x.item()"
-            )
         return made
 
 
@@ -212,6 +212,7 @@ def _capture(
                 capture.sources[id(owner)] = (owner, Path(owner, "self"))
                 result = call_captured(f, *own_args, **own_kwargs)
                 stays()
+                note_no_hooks(capture, [args, kwargs])
                 plan = Plan(capture, trace)
                 with refused_at(f):
                     maker = plan.of(result, "return")
@@ -276,11 +277,17 @@ def _refuse_open_guards(graph: Graph) -> None:
                 )  # fmt: skip
 
 
+def _is_taken_apart(x: Any) -> bool:
+    """Whether what is in an argument is a part of the key, unlike what is in containers of other classes."""
+    plain = type(x) in (list, tuple, dict, OrderedDict)
+    return plain or (isinstance(x, tuple) and hasattr(x, "_fields"))
+
+
 def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:
     """Note where the containers and objects of the arguments are."""
     if isinstance(own, _core.Tensor | Symbolic):
         return
-    if isinstance(own, tuple | list | dict) and not isinstance(own, _core.Size):
+    if _is_taken_apart(own):
         capture.sources[id(own)] = (own, path)
         capture.looked[id(own)] = own  # their structure is part of the key
         keys = own.keys() if isinstance(own, dict) else range(len(own))
@@ -306,7 +313,7 @@ def _note_given(capture: Capture, original: Any, own: Any, path: Path) -> None:
                 own.grad = original.grad
             else:
                 capture.branched.add(id(own))
-    elif isinstance(own, tuple | list | dict):
+    elif _is_taken_apart(own):
         for key in own.keys() if isinstance(own, dict) else range(len(own)):
             _note_given(capture, original[key], own[key], path.step("item", key))
 

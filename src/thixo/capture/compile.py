@@ -16,10 +16,10 @@ from typing import Any, TypeVar, overload
 from thixo import _core, config
 from thixo.capture import lazy as modes
 from thixo.capture.compile_backends import checked_backend
-from thixo.capture.compile_cache import Entry, Failed, Graphs, Options, without_first
+from thixo.capture.compile_cache import Entry, Graphs, Options
 from thixo.capture.compile_quick import quick_spec
-from thixo.capture.debug import noted_as
 from thixo.capture.frozen import Frozen
+from thixo.capture.rerun import Failed, by_python
 from thixo.errors import ArgumentError
 from thixo.graph.ir import Graph
 from thixo.graph.trace import current_trace
@@ -83,8 +83,7 @@ class CompiledFunction(_core.Guarded):
         # Nothing has been changed yet, so Python does it all, up to the error if there is one.
         if self._graphs.failed(entry, failed):
             self._forget()
-        with without_first(failed.printed), noted_as(failed.__cause__):
-            return self.stands_for(*args, **kwargs)
+        return by_python(self.stands_for, args, kwargs, failed)
 
     def __repr__(self) -> str:
         return f"<compiled function {self.__name__}: {len(self.graphs)} graphs>"

@@ -11,16 +11,19 @@ from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
+import numpy as np
+
 from thixo import _core
 from thixo.capture.function import write_changes
 from thixo.capture.joint import GraphFunction
 from thixo.errors import ArgumentError, GraphError, InternalError, TraceError, nearest
 from thixo.graph.constants import as_array
 from thixo.graph.control import subgraphs
-from thixo.graph.interpret import Interpreter
-from thixo.graph.ir import Graph
+from thixo.graph.interpret import EagerBackend, Interpreter
+from thixo.graph.ir import Graph, Node
 from thixo.ops import public as tx
 from thixo.runtime.base import Executor, fresh
+from thixo.schedule.donations import can_fail
 
 Build = Callable[[Graph], Callable[..., Sequence[Any]]]
 Run = Callable[[Sequence[Any]], tuple[list[Any], dict[str, int]]]
@@ -134,10 +137,26 @@ class Replay:
 
 def _reference(graph: Graph) -> Callable[..., Sequence[Any]]:
     def run(*tensors: Any) -> list[Any]:
-        found = Interpreter(graph, "reference").run_all(*[as_array(t) for t in tensors])
+        found = _Reference(graph, "reference").run_all(*[as_array(t) for t in tensors])
         return [_core.from_numpy(array.copy()) for array in found]
 
     return run
+
+
+class _Reference(Interpreter):
+    """The references of operators, which know no errors of values: those are what the operators themselves raise."""
+
+    def run_node(self, node: Node, args: list[Any]) -> Sequence[Any]:
+        """The results of one node."""
+        if node.op.kind != "control" and not node.op.random and can_fail(node):
+            EagerBackend().apply(node, _as_tensors(args))
+        return super().run_node(node, args)
+
+
+def _as_tensors(x: Any) -> Any:
+    if isinstance(x, list | tuple):
+        return type(x)(map(_as_tensors, x))
+    return _core.from_numpy(np.array(x)) if isinstance(x, np.ndarray) else x
 
 
 def _executor_of(build: Build) -> type[Executor]:

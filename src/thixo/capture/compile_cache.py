@@ -7,13 +7,9 @@ and for no kind once one cause has come up some times; the number of graphs is b
 
 from __future__ import annotations
 
-import io
 import os
-import sys
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,14 +22,13 @@ from thixo.capture.debug import named
 from thixo.capture.frozen import frozen
 from thixo.capture.open_numbers import OpenNumber, OpenNumbers
 from thixo.capture.refusal import Refused, refusal_of_raised
+from thixo.capture.rerun import Failed, changing_nothing
 from thixo.capture.script import kinds_of
 from thixo.dtype import get_default_dtype
 from thixo.errors import user_line
 from thixo.graph import effects
 from thixo.graph.control import draws, subgraphs
-from thixo.graph.ir import Graph
 from thixo.progress import task
-from thixo.random import default_generator
 from thixo.schedule.donations import can_fail
 
 LIMIT = 32  # graphs of one function
@@ -80,14 +75,6 @@ class Recompile:
         return f"{self.line or 'unknown line'}: {self.reason}"
 
 
-class Failed(Exception):  # it never leaves this room
-    """A graph that did not run to its end: an error in it, or memory that it does not know of as shared."""
-
-    def __init__(self, why: str, printed: int = 0) -> None:
-        super().__init__(why)
-        self.printed = printed
-
-
 class Entry:
     """One graph with what runs it."""
 
@@ -100,13 +87,9 @@ class Entry:
             own = (captured.graph, captured.paths, self.run.function, captured.sizes)
             self.run = frozen(*own, others=self.run)
         self.draws = draws(captured.graph, {})
-        self._written = [
-            i for i, v in enumerate(captured.graph.inputs) if v in captured.graph.mutations
-        ]
         every = [n for g in (captured.graph, *subgraphs(captured.graph)) for n in g.nodes]
         self.says = any(n.op in (effects.SAY, effects.SHOW) for n in every)
         self.may_fail = any(map(can_fail, captured.graph.nodes))
-        self._apart: Any = None  # where tensors were that share no memory
         self._lock: Any = threading.RLock()  # until it has run once
         _new.add(self)
 
@@ -121,54 +104,23 @@ class Entry:
         _new.discard(self)
         return result
 
-    def _shared(self, tensors: list[Any]) -> bool:
-        """Whether memory is shared that is written; tensors where they were in the last call need no look."""
-        where = ([t.data_ptr() for t in tensors], _core.layouts(tensors))
-        if where == self._apart:
-            return False
-        shared = overlap(self.captured.graph, tensors)
-        self._apart = None if shared else where
-        return shared
-
     def _called(self, args: Any, kwargs: Any) -> Any:
         captured = self.captured
         tensors = captured.inputs(args, kwargs)
-        if self._written and self._shared(tensors):
-            raise Failed("it writes into a tensor whose memory another one shares")
-        state = default_generator._get() if self.draws else None
-        before = effects.SAID.characters
-        try:
+        captured.need_own_memory(tensors)
+        with changing_nothing(self.draws, BackendError):
             outputs, sizes = self.run(tensors)
-        except BackendError:
-            raise
-        except Exception as error:  # nothing has been written: that comes after all that can fail
-            if state is not None:
-                default_generator._set(*state)
-            printed = effects.SAID.characters - before
-            raise Failed(f"{type(error).__name__}: {error}", printed) from error
         self.calls += 1
         return captured.finished(args, kwargs, tensors, outputs, sizes)
 
 
-def overlap(graph: Graph, tensors: list[Any]) -> bool:
-    """Whether a tensor that the graph writes shares memory with another input."""
-    spans = []
-    for value, tensor in zip(graph.inputs, tensors, strict=True):
-        if tensor.numel():
-            begin = tensor.data_ptr()
-            steps = zip(tensor.shape, tensor.stride(), strict=True)
-            reach = sum((size - 1) * stride for size, stride in steps)
-            end = begin + (reach + 1) * tensor.element_size()
-            spans.append((begin, end, value in graph.mutations))
-    spans.sort()
-    last, written = 0, False  # of what reaches farthest so far
-    for begin, end, is_written in spans:
-        if begin < last and (is_written or written):
-            return True
-        if end > last:
-            last, written = end, is_written
-        written = written or (is_written and end >= last)
-    return False
+def _without_end() -> Refused:
+    return Refused(
+        "an argument",
+        "it contains itself, or is nested too deeply to look at",
+        "pass the parts",
+        user_line(),
+    )
 
 
 @dataclass
@@ -201,7 +153,11 @@ class Graphs:
 
     def find(self, args: Any, kwargs: Any) -> Entry | None:
         """The graph for a call, captured if need be; None if the call is to run lazily."""
-        key = self._key(args, kwargs)
+        try:
+            key = self._key(args, kwargs)
+        except RecursionError:
+            self._note_break(Kind(), _without_end())
+            return None
         kind = self.kinds.get(key)
         if kind is not None:
             for entry in kind.entries:
@@ -320,35 +276,6 @@ class Graphs:
                     kind.broken = True
         self.breaks.append(Break("a graph", str(failure), "", entry.captured.graph.name))
         return True
-
-
-@contextmanager
-def without_first(characters: int) -> Iterator[None]:
-    """Inside, so much of what is printed is left out: it has been printed already."""
-    if not characters:
-        yield
-        return
-    there = sys.stdout
-    sys.stdout = _Rest(there, characters)
-    try:
-        yield
-    finally:
-        sys.stdout = there
-
-
-class _Rest(io.TextIOBase):
-    def __init__(self, to: Any, characters: int) -> None:
-        self._to, self._left = to, characters
-
-    def write(self, text: str) -> int:
-        skipped = min(self._left, len(text))
-        self._left -= skipped
-        if text[skipped:]:
-            self._to.write(text[skipped:])
-        return len(text)
-
-    def flush(self) -> None:
-        self._to.flush()
 
 
 # A fork waits until nobody captures: a child has one thread, which would wait for the others' locks for ever.

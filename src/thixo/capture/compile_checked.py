@@ -5,6 +5,7 @@ from typing import Any
 from thixo.capture.compile import CompiledFunction
 from thixo.capture.compile_cache import Entry
 from thixo.capture.debug import Values, looked_into
+from thixo.capture.rerun import Failed, by_python
 from thixo.capture.verify import verified
 from thixo.errors import ArgumentError
 
@@ -37,5 +38,10 @@ class CheckedFunction(CompiledFunction):
         entry.calls += 1
         if self._graphs.options.verify:
             return verified(entry.captured, self.stands_for, args, kwargs, self.__name__)
-        result, self._values = looked_into(entry.captured, args, kwargs)
-        return result
+        try:
+            result, self._values = looked_into(entry.captured, args, kwargs)
+        except Failed as failure:
+            failed = failure
+        else:
+            return result
+        return by_python(self.stands_for, args, kwargs, failed)

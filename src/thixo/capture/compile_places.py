@@ -8,6 +8,7 @@ from typing import Any
 
 from thixo import _core
 from thixo.capture.held import Held, Kind
+from thixo.capture.leaf_hooks import NoHooks
 from thixo.capture.paths import AllEqual, Argument, Assumed, Path, SameAs
 from thixo.dtype import float32, float64
 
@@ -70,6 +71,8 @@ class Places:
             return
         if one.how == "holds" and isinstance(one.value, AllEqual):
             self.counts(one.path, one.value.counts)
+            return
+        if one.how == "holds" and isinstance(one.value, NoHooks):
             return
         if one.how == "type":
             self._classes[id(found)] = found

@@ -4,7 +4,6 @@ A graph that is looked into runs operator by operator. Each operator is called f
 user's code that it was captured from, so the tape, errors and warnings name that line.
 """
 
-import contextlib
 import functools
 import types
 import warnings
@@ -13,8 +12,9 @@ from typing import Any, NamedTuple
 
 from thixo import _core
 from thixo.capture.function import write_changes
+from thixo.capture.rerun import changing_nothing
 from thixo.capture.watch import watching
-from thixo.errors import at_line, describe, nearest
+from thixo.errors import CaptureError, at_line, describe, nearest
 from thixo.graph.interpret import Interpreter
 from thixo.graph.ir import Graph, Node, Value
 from thixo.graph.sizes import symbol_name
@@ -158,8 +158,10 @@ class LineByLine(Interpreter):
 def looked_into(captured: Any, args: Any, kwargs: Any) -> tuple[Any, Values]:
     """The result of a captured function, with every value on the way."""
     tensors = captured.inputs(args, kwargs)
+    captured.need_own_memory(tensors)
     run = LineByLine(captured.graph, captured.variables)
-    outputs, sizes = run.called(tensors)
+    with changing_nothing(True, CaptureError):
+        outputs, sizes = run.called(tensors)
     return captured.finished(args, kwargs, tensors, outputs, sizes), Values(run.kept)
 
 
@@ -216,17 +218,6 @@ def note(error: BaseException, text: str) -> None:
     if not getattr(error, "_noted", False):
         error.add_note(text)
         error._noted = True  # type: ignore[attr-defined]
-
-
-@contextlib.contextmanager
-def noted_as(failed: BaseException | None) -> Iterator[None]:
-    """What Python raises inside gets the notes of the error that a graph raised before."""
-    try:
-        yield
-    except Exception as error:
-        for text in getattr(failed, "__notes__", ()):
-            error.add_note(text)
-        raise
 
 
 def note_types(error: BaseException, graph: Graph, tensors: Sequence[Any]) -> None:

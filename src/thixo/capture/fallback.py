@@ -45,7 +45,10 @@ class PartedFunction(ScriptedFunction):
         """Run the graph, or the parts."""
         if config.eager:
             return self._function(*args, **kwargs)
-        kinds = kinds_of(args, kwargs)
+        try:
+            kinds = kinds_of(args, kwargs)
+        except RecursionError:  # an argument contains itself
+            return self._function(*args, **kwargs)
         if kinds not in self._refused:
             try:
                 return super().__call__(*args, **kwargs)

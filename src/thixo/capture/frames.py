@@ -72,7 +72,6 @@ class Capture:
         self.trying = 0
         self.attempts = False  # whether calls inside of try are taken apart
         self.runs_again = False  # whether the function itself runs where the graph raises
-        self.guessed = False  # whether a message of an exception is left to that
         self.nested = 0  # turns of loops that became branches
         self.switched: str | None = None  # the line that last switched a mode, past its block
         self.kept: list[Any] = []  # what must live as long as its id is used

@@ -13,6 +13,7 @@ from thixo.autograd.backward import grad as run_grad
 from thixo.capture.counting import counting
 from thixo.capture.frames import Capture, Inner, current
 from thixo.capture.journal import Gradient, RequiresGrad
+from thixo.capture.leaf_hooks import need_no_hooks
 from thixo.capture.paths import Path, read
 from thixo.capture.refusal import Refused
 from thixo.graph.ir import Node, Value, values_in
@@ -90,6 +91,7 @@ def backward(
     for root in roots:
         trace.value_of(root)  # it may be a leaf itself that nothing has used yet
     leaves = _leaves(capture, trace, inputs)
+    need_no_hooks(leaves)
     before = [(t, t.grad) for t in leaves]
     need_own_history(trace)
     capture.takes_gradients = True
@@ -121,6 +123,7 @@ def grad(
     need_own_history(trace)
     capture.takes_gradients = True
     wanted = [inputs] if isinstance(inputs, _core.Tensor) else list(inputs)
+    need_no_hooks(wanted)
     _need_no_turn_before(trace, outputs, wanted)
     found = run_grad(
         outputs, inputs, grad_outputs, retain_graph, bool(create_graph), allow_unused,

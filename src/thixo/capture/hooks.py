@@ -23,6 +23,7 @@ from thixo.capture.callees import attempt, call, function_path
 from thixo.capture.frames import current
 from thixo.capture.journal import Global, Variable
 from thixo.capture.keys import pinned
+from thixo.capture.matching import meets
 from thixo.capture.open_numbers import read_number
 from thixo.capture.paths import Path, look
 from thixo.capture.refusal import RaisedInTry, Refused, Several, refusal_of
@@ -255,11 +256,8 @@ class Hooks:
         return found
 
     @staticmethod
-    def subject(x: Any, compares: bool) -> Any:
-        if isinstance(x, Choice) or (
-            compares
-            and (isinstance(x, Symbolic) or (effects.is_open(x) and not isinstance(x, dict)))
-        ):
+    def subject(x: Any, patterns: Any) -> Any:
+        if isinstance(x, Choice) or any(meets(p, x) for p in patterns):
             raise Refused("match", "it compares with something the data decide", "use if and elif")
         look(current(), x)
         return x
@@ -282,9 +280,8 @@ class Hooks:
             try:
                 text, values = _template(made)
             except Refused:
-                if not current().runs_again:
+                if not current().runs_again:  # the function itself will say it
                     raise
-                current().guessed = True  # the function itself will say it
         trace = control.current_trace()
         assert trace is not None
         effects.node(effects.CHECK, trace.value_of(pred), values, error="AssertionError", text=text)

@@ -20,7 +20,7 @@ from thixo.capture.numbers import (
     negate,
 )
 from thixo.capture.paths import look, note_identity, path_of
-from thixo.capture.refusal import Refused
+from thixo.capture.refusal import Refused, refusal_of
 from thixo.capture.values import (
     Choice,
     Mixed,
@@ -31,6 +31,7 @@ from thixo.capture.values import (
     is_partial,
     kind_of,
 )
+from thixo.errors import ShapeError, describe
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
 from thixo.symbolic import compare as compare_sizes
@@ -55,7 +56,13 @@ def _spread(choice: Choice, use: Callable[[int], Any]) -> Any:
     made: dict[int, Any] = {}
 
     def one(i: int) -> Any:
-        made[i] = use(i)
+        try:
+            made[i] = use(i)
+        except ShapeError as error:
+            shapes = {str(x.shape): x for x in choice.options if isinstance(x, _core.Tensor)}
+            if len(shapes) < 2:
+                raise
+            raise _of_several_shapes(list(shapes.values()), error) from error
         return made[i]
 
     def part(i: int) -> Any:
@@ -72,6 +79,19 @@ def _spread(choice: Choice, use: Callable[[int], Any]) -> Any:
             if same or isinstance(found, Union):
                 found.source = choice if choice.source is None else choice.source
     return found
+
+
+def _of_several_shapes(values: list[Any], error: ShapeError) -> Refused:
+    """A refusal of what does not do for all shapes that a tensor may have."""
+    refused = refusal_of(error)
+    shapes = ", ".join(map(describe, values[:-1])) + f" or {describe(values[-1])}"
+    return Refused(
+        refused.construct,
+        f"a tensor is {shapes} here, since a branch or each turn of a loop makes another shape, and it cannot be captured "
+        "for each of them",
+        "make it of its full size before the loop, write a part in each turn, and mask the rest",
+        refused.line,
+    )
 
 
 def as_plain_tensor(x: Mixed, what: str) -> Any:
@@ -303,6 +323,20 @@ def _identity(op: str, a: Any, b: Any) -> Any:
     return (a is b) == (op == "is")
 
 
+def _is_or_equals(e: Any, x: Any) -> Any:
+    """What `in` asks of each element."""
+    if e is x:
+        return True
+    made = binary("eq", e, x)
+    if isinstance(made, _core.Tensor) and any(not isinstance(s, int) or s != 1 for s in made.shape):
+        shape = ", ".join(map(str, made.shape))
+        raise Refused(
+            "in", f"it asks whether an element equals another, and a tensor of shape [{shape}] has no one truth",
+            "say any((e == x).all() for e in group), or e is x",
+        )  # fmt: skip
+    return truth(made)
+
+
 def contains(group: Any, x: Any) -> Any:
     """`x in group`"""
     from thixo.capture.callees import call_function
@@ -327,7 +361,7 @@ def contains(group: Any, x: Any) -> Any:
     ):
         if not group:
             return False
-        parts = [lambda e=e: True if e is x else truth(binary("eq", e, x)) for e in group]
+        parts = [lambda e=e: _is_or_equals(e, x) for e in group]
         return or_(parts, None, None, ())
     if isinstance(x, Choice):
         return spread(x, lambda v: contains(group, v))

@@ -238,6 +238,16 @@ def note_old(capture: Capture, cell: Any) -> None:
         read(capture, path, cell.read())
 
 
+def _before(capture: Capture, x: Any) -> Any:
+    """What a container held before captured code changed it, such as by an append, which looks at nothing."""
+    key = (id(x), None)
+    for level in capture.journal.levels:
+        if key in level:
+            held = level[key][1]
+            return held if isinstance(held, LOOKED) else x
+    return x
+
+
 def look(capture: Capture, x: Any, ragged: bool = False) -> None:
     """Note that the content of a container from outside is looked at: its length, its keys, all that is in it."""
     if not isinstance(x, LOOKED):
@@ -249,6 +259,7 @@ def look(capture: Capture, x: Any, ragged: bool = False) -> None:
     if path is None:
         return
     capture.looked[id(x)] = x
+    x = _before(capture, x)
     if isinstance(x, dict | MappingProxyType):
         if not all(isinstance(k, PLAIN) for k in x):
             raise Refused("a dict from outside", "its keys are not plain values", "use strings")

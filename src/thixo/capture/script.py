@@ -11,8 +11,9 @@ from thixo import _core, config
 from thixo.capture import captured as capturing
 from thixo.capture.captured import Captured, capture_call
 from thixo.capture.convert import convert_code
-from thixo.capture.debug import Values, looked_into, named, noted_as
+from thixo.capture.debug import Values, looked_into, named
 from thixo.capture.refusal import Refused, refusal_of_raised
+from thixo.capture.rerun import Failed, by_python, changing_nothing
 from thixo.capture.verify import verified
 from thixo.dtype import DType, get_default_dtype
 from thixo.errors import ArgumentError, CaptureError
@@ -20,7 +21,6 @@ from thixo.graph.ir import Graph
 from thixo.graph.trace import current_trace
 from thixo.progress import task
 from thixo.pytree import tree_flatten
-from thixo.random import default_generator
 
 LIMIT = 64  # graphs that one function keeps
 
@@ -44,8 +44,25 @@ class ScriptedFunction:
         self._cache: OrderedDict[Any, list[Captured]] = OrderedDict()
         self._last: Captured | None = None
         self.stands_for = f  # what captured code calls in its place
-        self.__name__ = getattr(f, "__name__", type(f).__name__)
-        self.__doc__ = getattr(f, "__doc__", None)
+        functools.update_wrapper(self, f, updated=())
+        self.__name__: str = getattr(f, "__name__", type(f).__name__)
+        self.__qualname__: str = getattr(f, "__qualname__", type(f).__qualname__)
+
+    def __get__(self, owner: Any, kind: Any = None) -> Any:
+        """In a class it is a method, as the function is."""
+        if owner is None or not isinstance(self._function, FunctionType):
+            return self
+        return MethodType(self, owner)
+
+    def __getattr__(self, name: str) -> Any:
+        """What a Module has, such as its parameters."""
+        function = self.__dict__.get("_function")
+        if name.startswith("__") or not hasattr(function, "named_parameters"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(function, name)
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._function, self._verify, self._debug)
 
     @property
     def graph(self) -> Graph:
@@ -97,26 +114,26 @@ class ScriptedFunction:
         else:
             if self._verify:
                 return verified(captured, self._function, args, kwargs, self.__name__)
-            if self._debug:
-                result, self._values = looked_into(captured, args, kwargs)
-                return result
             return self._perform(captured, args, kwargs)
         return self._as_python(args, kwargs, raised)
 
     def _perform(self, captured: Captured, args: Any, kwargs: Any) -> Any:
         """Run the graph. Where it raises, the function itself runs: what it changes before the exception is changed."""
-        if not captured.may_run_again or current_trace() is not None:
+        if current_trace() is not None and not self._debug:
             return captured(args, kwargs)
-        state = default_generator._get()
         try:
-            return captured(args, kwargs)
-        except CaptureError:
-            raise
-        except Exception as error:
-            default_generator._set(*state)
-            failed = error
-        with noted_as(failed):
-            return self._function(*args, **kwargs)
+            if self._debug:
+                result, self._values = looked_into(captured, args, kwargs)
+                return result
+            tensors = captured.inputs(args, kwargs)
+            captured.need_own_memory(tensors)
+            with changing_nothing(True, CaptureError):
+                outputs, sizes = captured.run(tensors)
+        except Failed as failure:
+            failed = failure
+        else:
+            return captured.finished(args, kwargs, tensors, outputs, sizes)
+        return by_python(self._function, args, kwargs, failed)
 
     def _as_python(self, args: Any, kwargs: Any, raised: Exception) -> Any:
         """The function itself, which raised while it was captured: what it does before that is done."""

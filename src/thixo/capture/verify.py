@@ -17,6 +17,7 @@ from thixo import _core
 from thixo.capture.debug import LineByLine, Names, call_text
 from thixo.capture.joint import GraphFunction
 from thixo.capture.plans import Call
+from thixo.capture.rerun import Failed
 from thixo.capture.watch import watching
 from thixo.errors import VerificationError
 from thixo.graph.constants import as_array
@@ -32,6 +33,10 @@ def verified(captured: Any, f: Any, args: Any, kwargs: Any, name: str) -> Any:
     """What the function returns as Python, if the graph gives the same; else an error that names an operator."""
     tensors = captured.inputs(args, kwargs)
     state = get_rng_state()
+    try:
+        captured.need_own_memory(tensors)
+    except Failed:  # it is left to Python
+        return f(*args, **kwargs)
     copies = [_copy(t) for t in tensors]
     before = [_copy(t) for t in tensors]
     try:
@@ -39,7 +44,11 @@ def verified(captured: Any, f: Any, args: Any, kwargs: Any, name: str) -> Any:
             outputs, sizes = _program(captured.graph).with_sizes(copies)
     except Exception as error:
         set_rng_state(state)
-        f(*args, **kwargs)  # raises the same, or not
+        result = f(*args, **kwargs)  # raises the same, or not
+        if isinstance(
+            error, OverflowError
+        ):  # Python's numbers are wider: such a call is left to it
+            return result
         raise VerificationError(
             f"verify: {name}: the graph raises {type(error).__name__}, Python does not: {error}"
         ) from error

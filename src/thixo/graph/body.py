@@ -89,7 +89,10 @@ def carrier(trace: Trace, name: str, who: str) -> Value:
             return value
     if isinstance(trace, Body):
         return trace.capture(carrier(trace.outer, name, who))
-    raise TraceError(f"trace: {who} uses the size {name}, which is of another graph")
+    raise TraceError(
+        f"a size that the data decide: {who} uses {name}, which is known only in the branch or the turn of a loop that made "
+        "it; use tx.where and masks, which keep sizes"
+    )
 
 
 def together(bodies: Sequence[Body], given: int) -> list[Value]:

@@ -14,7 +14,9 @@ def _show_types(x: Any, text: str) -> list[Type]:
 
 
 def _show(run: Run, machine: Any, x: Any, text: str) -> list[Any]:
-    print(text, x) if text else print(x)
+    line = f"{text} {x}" if text else str(x)
+    print(line)
+    SAID.characters += len(line) + 1
     return [x]
 
 

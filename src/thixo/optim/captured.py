@@ -60,7 +60,7 @@ def _path(x: Any, what: str) -> Path:
 
 def _zero_grad(optimizer: Any, set_to_none: bool = True) -> None:
     path = _path(optimizer, "zero_grad()")
-    for number, group in enumerate(optimizer.param_groups):
+    for number, group in enumerate(_groups(current(), path, optimizer)):
         for param in _params(current(), path, number, group):
             _forget(param, set_to_none)
 
@@ -94,15 +94,14 @@ def _step(optimizer: Any, closure: Any = None) -> Any:
     path, capture = _path(optimizer, "step()"), current()
     if type(optimizer)._update is Optimizer._update:
         _refuse_step(optimizer)
-    if any(optimizer._hooks.get(kind) for kind in ("step_pre", "step_post")):
-        raise Refused("step()", "the optimizer has hooks", "remove them before")
+    _need_no_hooks(capture, path, optimizer)
     loss = None
     if closure is not None:
         with tx.enable_grad():
             loss = call(closure)
     was = _core.set_grad_enabled(False)
     try:
-        for number, group in enumerate(optimizer.param_groups):
+        for number, group in enumerate(_groups(capture, path, optimizer)):
             _step_group(capture, optimizer, path, number, group)
     finally:
         _core.set_grad_enabled(was)
@@ -113,6 +112,24 @@ def _refuse_step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
     raise Refused(
         f"{type(optimizer).__name__}.step()", "it has no rule for one step: it evaluates the loss again", _OUTSIDE
     )  # fmt: skip
+
+
+def _need_no_hooks(capture: Capture, path: Path, optimizer: Any) -> None:
+    """Refuse hooks around the step; that there are none is assumed from now on."""
+    place = path.step("attr", "_hooks")
+    for kind in ("step_pre", "step_post"):
+        way, hooks = place.step("item", kind), optimizer._hooks.get(kind)
+        if hooks:
+            raise Refused("step()", "the optimizer has hooks", "remove them before")
+        how, value = ("missing", kind) if hooks is None else ("keys", ())
+        capture.guards.setdefault((way.key, how), Assumed(way, how, value))
+
+
+def _groups(capture: Capture, path: Path, optimizer: Any) -> list[dict[str, Any]]:
+    """The groups of an optimizer; how many there are is assumed."""
+    place, groups = path.step("attr", "param_groups"), optimizer.param_groups
+    capture.guards.setdefault((place.key, "length"), Assumed(place, "length", len(groups)))
+    return groups
 
 
 def _params(capture: Capture, path: Path, number: int, group: dict[str, Any]) -> list[Any]:

@@ -18,6 +18,7 @@ from thixo.capture.convert.names import (
     parameters,
     store,
 )
+from thixo.capture.convert.patterns import compared
 from thixo.capture.convert.scopes import Scope, Scopes
 from thixo.capture.refusal import Refused
 
@@ -172,12 +173,8 @@ class Statements(Assignments):
         raise Refused("except*", "a graph has no groups of exceptions", "use except")
 
     def visit_Match(self, node: ast.Match) -> Any:
-        values = any(
-            isinstance(p, ast.MatchValue | ast.MatchSingleton)
-            for c in node.cases
-            for p in ast.walk(c.pattern)
-        )
-        node.subject = hook("subject", self.visit(node.subject), constant(values))
+        patterns = tuple(compared(c.pattern) for c in node.cases)
+        node.subject = hook("subject", self.visit(node.subject), constant(patterns))
         for case in node.cases:
             if case.guard is not None:
                 before, guard = self.inner(case.guard)
