@@ -61,6 +61,10 @@ class Results:
         self._changed = graph.mutations
         self.sizes = _places_of_sizes(inputs)
         found = [self._followed(v) for v in graph.outputs]
+        makers = (self._maker.get(root) for root, _ in found)
+        self._chosen = any(
+            n is not None and n.op.kind == "control" and n.op is not FUSED for n in makers
+        )
         users: dict[Value, set[Value]] = {}
         for value, (root, _) in zip(graph.outputs, found, strict=True):
             users.setdefault(root, set()).add(value)
@@ -103,7 +107,7 @@ class Results:
 
     def told_apart(self, graph: Graph) -> Graph:
         """A graph that also says which branch's results are inputs, or other outputs, and were not computed."""
-        if not any(n.op.kind == "control" and n.op is not FUSED for n in graph.nodes):
+        if not self._chosen:  # nothing that branches or loops leave is handed out
             return graph
         sources: dict[Value, Look] = {v: Look(True, i, ()) for i, v in enumerate(self.computed)}
         sources.update((v, Look(False, self._at[old], ())) for v, old in self._written.items())
