@@ -138,6 +138,14 @@ def test_in_lazy_code_too(f):
     assert seen(lazily, lambda: f, positive) == seen(PLAIN, lambda: f, positive)
 
 
+@pytest.mark.parametrize("f", RESULTS)
+def test_operator_by_operator_too(f):
+    def looked_into(f):
+        return tx.jit.script(f, debug=True)
+
+    assert seen(looked_into, lambda: f, positive) == seen(PLAIN, lambda: f, positive)
+
+
 def test_results_of_a_session():
     graph = tx.static.Graph()
     with graph:
@@ -391,3 +399,20 @@ def test_gradients_go_where_the_branch_says(how):
         return found
 
     assert run(how) == run(PLAIN)
+
+
+def one_tensor_on_one_path(x):
+    if x.sum() > 0:
+        a = b = x * 2
+    else:
+        a, b = x * 3, x * 4
+    return a, b
+
+
+@pytest.mark.parametrize("given", [positive, negative])
+def test_two_results_that_may_be_one(given):
+    """Nothing in a graph says on which paths they are."""
+    make = lambda: one_tensor_on_one_path  # noqa: E731
+    assert seen(COMPILED, make, given) == seen(PLAIN, make, given)
+    with pytest.raises(tx.errors.CaptureError, match=r"two of them are one tensor.*clone\(\)"):
+        SCRIPTED(one_tensor_on_one_path)(given())

@@ -26,6 +26,7 @@ from thixo.capture.paths import Argument, Assumed, Path, assumption, path_of
 from thixo.capture.plans import Call, Change, Plan, changes
 from thixo.capture.refusal import RaisedInTry, Refused, refusal_of
 from thixo.capture.rerun import OwnMemory
+from thixo.capture.results import Results
 from thixo.capture.runner import Runner
 from thixo.capture.simplify import unify_sizes
 from thixo.capture.source import refused_at
@@ -235,6 +236,7 @@ def _capture(
     except Exception as error:
         raise Refused("a graph", f"it does not verify: {error}") from error
     _refuse_open_guards(graph)
+    _refuse_unclear(graph, plan)
     captured = Captured(graph, paths, maker, made, list(capture.guards.values()), len(trace.inputs))
     captured.sizes, captured.names = plan.size_names(), names
     captured.makes_leaves, captured.needs = capture.asked, needs
@@ -281,6 +283,23 @@ def _is_taken_apart(x: Any) -> bool:
     """Whether what is in an argument is a part of the key, unlike what is in containers of other classes."""
     plain = type(x) in (list, tuple, dict, OrderedDict)
     return plain or (isinstance(x, tuple) and hasattr(x, "_fields"))
+
+
+def _refuse_unclear(graph: Graph, plan: Plan) -> None:
+    """Refuse results that are others' memory on some paths, where nothing in the graph says on which, or where."""
+    if not plan.may_be_others():
+        return
+    results = Results(graph, graph.inputs)
+    results.told_apart(graph)
+    if not results.unclear.isdisjoint(plan.handed_out()):
+        raise Refused(
+            "a result", "it is a row or a part of a tensor that others know, at a place that the data decide", "return a clone() of it"
+        )  # fmt: skip
+    for one, other in plan.pairs():
+        if not (results.may_be(one, other) or results.may_be(other, one)):
+            raise Refused(
+                "results", "on some paths two of them are one tensor, or views of one", "return a clone() of one"
+            )  # fmt: skip
 
 
 def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from thixo import _core
 from thixo.capture.function import write_changes
 from thixo.capture.rerun import changing_nothing
+from thixo.capture.results import outputs_of_run
 from thixo.capture.watch import watching
 from thixo.errors import CaptureError, at_line, describe, nearest
 from thixo.graph.interpret import Interpreter
@@ -152,7 +153,7 @@ class LineByLine(Interpreter):
         outputs, changes = results[:count], results[count:]
         if changes:
             write_changes(self.graph, list(tensors), outputs, changes)
-        return outputs, self.sizes
+        return outputs_of_run(self.graph, tensors, outputs), self.sizes
 
 
 def looked_into(captured: Any, args: Any, kwargs: Any) -> tuple[Any, Values]:

@@ -6,7 +6,7 @@ of one, and a write to one shows in the other. So flags are computed beside such
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from thixo.capture.reached import Flags, Shadow
@@ -20,13 +20,15 @@ class Origin(NamedTuple):
     """What a value is: one that has memory, or a view of it."""
 
     source: Value
-    views: tuple[Node, ...]
+    views: tuple[Node, ...] | None  # None where nothing outside can say which view
 
 
 def with_origins(
-    graph: Graph, sources: Mapping[Value, Any]
+    graph: Graph, sources: Mapping[Value, Any], sizes: Collection[str] = ()
 ) -> tuple[Graph, list[dict[Origin, Value]]]:
     """A graph with flags besides, and for each output what else it may be, with the value that says so.
+
+    `sizes` are those that inputs say.
 
     >>> scripted = tx.jit.script(lambda x: x if x.sum() > 0 else -x)
     >>> _ = scripted(tx.ones(2))
@@ -35,7 +37,7 @@ def with_origins(
     [(x: f32[n], gt: bool[])]
     """
     shadow = Origins(graph, [{} for _ in graph.inputs])
-    shadow.sources = sources
+    shadow.sources, shadow.sizes = sources, sizes
     shadow.flags = {
         v: {Origin(v, ()): True} for v in (*graph.inputs, *graph.constants) if v in sources
     }
@@ -47,6 +49,7 @@ class Origins(Shadow):
     """A graph with what its values may be."""
 
     sources: Mapping[Value, Any] = {}
+    sizes: Collection[str] = ()
 
     def _step(self, node: Node) -> None:
         super()._step(node)
@@ -56,27 +59,31 @@ class Origins(Shadow):
 
     def through(self, node: Node) -> None:
         """A view is a view of what its argument is; all else has memory of its own."""
-        if not is_view(node) or len(node.outputs) > 1 or len(list(values_in(node.args))) > 1:
+        if not is_view(node):
             return
-        if any(sizes_in(node.args)):  # which have other names outside
-            return
+        known = len(node.outputs) == 1 == len(list(values_in(node.args))) and all(
+            name in self.sizes for size in sizes_in(node.args) for name in size.symbols
+        )
         seen: Flags = {
-            Origin(key.source, (*key.views, node)): flag
+            Origin(
+                key.source, (*key.views, node) if known and key.views is not None else None
+            ): flag
             for key, flag in self.flags.get(node.args[0], {}).items()
             if isinstance(key, Origin)
         }
-        self.give(node, [seen])
+        self.give(node, [seen] * len(node.outputs))
 
     def counts(self, value: Value) -> bool:
         """Every value is something."""
         return True
 
     def beside(self, node: Node) -> list[Flags]:
-        """A row is not what it is a row of."""
+        """A row is some view of what it is a row of."""
         found = super().beside(node)
         if node.op is SCAN:
-            count = len(node.args[2])
-            found[:count] = [{} for _ in range(count)]
+            for i in range(len(node.args[2])):
+                keys = (k for k in found[i] if isinstance(k, Origin))
+                found[i] = {Origin(k.source, None): True for k in keys}
         return found
 
     def left(self, flags: list[Flags], count: int) -> list[Flags]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from thixo import _core
 from thixo.capture.origins import with_origins
 from thixo.errors import ArgumentError
-from thixo.graph.control import FUSED
+from thixo.graph.control import FUSED, subgraphs
 from thixo.graph.interpret import EagerBackend
 from thixo.graph.ir import Graph, Node, Value, values_in
 from thixo.graph.sizes import sizes_in, symbol_name
@@ -41,6 +42,7 @@ class Results:
     def __init__(
         self, graph: Graph, inputs: Sequence[Value], wanted_sizes: Iterable[str] = ()
     ) -> None:
+        self._graph = graph
         self._maker = {v: n for n in graph.nodes for v in n.outputs}
         self._at = {v: i for i, v in enumerate(inputs)}
         # New values that were made under no_grad: a node says so, behind which is the value itself.
@@ -59,6 +61,10 @@ class Results:
         self._changed = graph.mutations
         self.sizes = _places_of_sizes(inputs)
         found = [self._followed(v) for v in graph.outputs]
+        makers = (self._maker.get(root) for root, _ in found)
+        self._chosen = any(
+            n is not None and n.op.kind == "control" and n.op is not FUSED for n in makers
+        )
         users: dict[Value, set[Value]] = {}
         for value, (root, _) in zip(graph.outputs, found, strict=True):
             users.setdefault(root, set()).add(value)
@@ -76,6 +82,7 @@ class Results:
         }
         # By output: what it is where a flag among the computed values says so, in place of its look.
         self.others: dict[int, list[tuple[int, Look]]] = {}
+        self.unclear: set[int] = set()  # outputs that may be views of which nothing says where
         self.is_plain = self.looks == [Look(True, i, ()) for i in range(len(self.looks))]
         # Sizes that the data decide: values of that size are computed too.
         self._decided: dict[str, tuple[int, int]] = {}
@@ -90,18 +97,29 @@ class Results:
         for others in self.others.values():
             yield from (look for _, look in others)
 
+    def may_be(self, output: int, other: int) -> bool:
+        """Whether a flag says that one output is what another one is."""
+        look = self.looks[other]
+        return any(
+            (found.computed, found.place) == (look.computed, look.place)
+            for _, found in self.others.get(output, ())
+        )
+
     def told_apart(self, graph: Graph) -> Graph:
         """A graph that also says which branch's results are inputs, or other outputs, and were not computed."""
-        if not any(n.op.kind == "control" and n.op is not FUSED for n in graph.nodes):
+        if not self._chosen:  # nothing that branches or loops leave is handed out
             return graph
         sources: dict[Value, Look] = {v: Look(True, i, ()) for i, v in enumerate(self.computed)}
         sources.update((v, Look(False, self._at[old], ())) for v, old in self._written.items())
         left = ((v, i) for v, i in self._at.items() if v not in self._changed)
         sources.update((v, Look(False, i, ())) for v, i in left)
-        made, found = with_origins(graph, sources)
+        made, found = with_origins(graph, sources, self.sizes)
         for output, origins in enumerate(found):
             own = self.looks[output]
             for (source, views), flag in origins.items():
+                if views is None:
+                    self.unclear.add(output)
+                    continue
                 look = sources[source]._replace(views=views)
                 if (look.computed, look.place) == (own.computed, own.place):
                     continue
@@ -112,6 +130,8 @@ class Results:
         if not self.others:
             return graph
         self.is_plain = False
+        looks = (look for others in self.others.values() for _, look in others)
+        self._sized = self._sized or any(sizes_in(n.args) for look in looks for n in look.views)
         return made
 
     def _bearer(self, name: str) -> tuple[int, int]:
@@ -166,13 +186,34 @@ class Results:
             others = self.others.get(output, ())
             look = next((other for flag, other in others if computed[flag].item()), own)
             tensor = computed[look.place] if look.computed else given[look.place]
-            for node in look.views:
-                if node in self._marks and not tensor.requires_grad:
-                    continue
-                args = [tensor, *(_filled(a, sizes) for a in node.args[1:])]
-                (tensor,) = _EAGER.apply(node, args)
-            found.append(tensor)
+            found.append(self._seen(look, tensor, sizes))
         return found
+
+    def of_run(self, outputs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        """The outputs of a graph that ran operator by operator, where nodes with graphs hand one tensor out twice."""
+        constants = [d for g in subgraphs(self._graph) for d in g.constants.values()]
+        taken: list[tuple[int, Any]] = [(-1, d) for d in constants if isinstance(d, _core.Tensor)]
+        found = list(outputs)
+        for output, look in enumerate(self.looks):
+            if output in self.others:
+                continue  # it may be another's
+            if not look.computed:
+                found[output] = self._seen(look, given[look.place], self.sizes_of(given))
+                continue
+            tensor = found[output]
+            if any(at != look.place and _core.shares_memory(tensor, t) for at, t in taken):
+                found[output] = tensor = tensor.clone()
+            taken.append((look.place, tensor))
+        return found
+
+    def _seen(self, look: Look, tensor: Any, sizes: Mapping[str, int]) -> Any:
+        """A tensor through views."""
+        for node in look.views:
+            if node in self._marks and not tensor.requires_grad:
+                continue
+            args = [tensor, *(_filled(a, sizes) for a in node.args[1:])]
+            (tensor,) = _EAGER.apply(node, args)
+        return tensor
 
     def sizes_of(self, given: Sequence[Any]) -> dict[str, int]:
         """The sizes that inputs say, by name."""
@@ -183,6 +224,14 @@ class Results:
         found = self.sizes_of(given)
         found.update((n, computed[i].shape[axis]) for n, (i, axis) in self._decided.items())
         return found
+
+
+def outputs_of_run(graph: Graph, tensors: Sequence[Any], found: Sequence[Any]) -> list[Any]:
+    """The outputs of a graph that ran operator by operator, after what it changes was changed."""
+    live = {v: d for v, d in graph.constants.items() if isinstance(d, _core.Tensor)}
+    results = Results(graph, [*graph.inputs, *live])
+    results.told_apart(graph)
+    return results.of_run(found, [*tensors, *live.values()])
 
 
 def _places_of_sizes(inputs: Sequence[Value]) -> dict[str, tuple[int, int]]:

@@ -7,6 +7,7 @@ from thixo import _core
 from thixo.autodiff.depending import depending, has_gradient
 from thixo.capture.function import write_changes
 from thixo.capture.joint import GraphFunction
+from thixo.capture.results import outputs_of_run
 from thixo.capture.tape import attach
 from thixo.errors import GraphError, InternalError, TraceError, user_line
 from thixo.graph.control import CALL, subgraphs
@@ -54,7 +55,7 @@ class Runner:
         outputs, changes = results[:count], results[count:]
         if changes:
             write_changes(self.graph, tensors, outputs, changes)
-        return outputs, interpreter.sizes
+        return outputs_of_run(self.graph, tensors, outputs), interpreter.sizes
 
     def _recorded(self, trace: Trace, tensors: list[Any]) -> tuple[list[Any], dict[str, Any]]:
         """The graph as one call in another trace, on the tape of what is traced."""
