@@ -93,7 +93,7 @@ class _Hook:
 # Hooks on leaves, which run in whatever backward reaches them, and how often one was given: another number says that there
 # may be more. What captures code asks before it makes a graph of a backward, and at each call whether that still holds.
 LEAF_HOOKS: dict[str, int] = {"given": 0}
-_on_leaves: weakref.WeakSet[_Hook] = weakref.WeakSet()
+_on_leaves: weakref.WeakValueDictionary[int, _Hook] = weakref.WeakValueDictionary()
 
 
 def hooked_leaves() -> set[int]:
@@ -106,7 +106,8 @@ def hooked_leaves() -> set[int]:
     >>> id(p) in hooked_leaves()
     False
     """
-    return {hook.leaf for hook in _on_leaves if hook.function is not None}
+    hooks = [ref() for ref in _on_leaves.valuerefs()]  # other threads may give some meanwhile
+    return {hook.leaf for hook in hooks if hook is not None and hook.function is not None}
 
 
 def _add_hook(tensor: Tensor, function: Any, after: bool) -> RemovableHandle:
@@ -115,7 +116,7 @@ def _add_hook(tensor: Tensor, function: Any, after: bool) -> RemovableHandle:
     hook = _Hook(function, id(tensor) if tensor.is_leaf else 0)
     _core.add_hook(tensor, hook, after)
     if hook.leaf:
-        _on_leaves.add(hook)
+        _on_leaves[id(hook)] = hook
         LEAF_HOOKS["given"] += 1
     to_tensor, to_hook = weakref.ref(tensor), weakref.ref(hook)
 
