@@ -141,3 +141,19 @@ def test_gradient_of_an_argument(capture: Any) -> None:
     for grad, expected in [(None, [1, 2])] * 3 + [([5.0, 6.0], [5, 12]), (None, [1, 2])]:
         t.grad = None if grad is None else tx.tensor(grad)
         assert f(t).tolist() == expected
+
+
+class Doubled(tx.nn.Parameter):
+    def twice(self) -> Any:
+        return self * 2
+
+
+@both
+def test_methods_of_users_parameters(capture: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two = Doubled(x()), Doubled(x() + 1)
+    twice = lambda p: p.twice().detach()  # noqa: E731
+    agrees(capture, twice, *[lambda: (one,)] * 3, lambda: (two,))
+    f = capture(lambda x: (x * one.twice()).detach())
+    for k in (2, 2, 2, 3):
+        monkeypatch.setattr(Doubled, "twice", lambda self, k=k: self * k)
+        assert f(x()).tolist() == [k, 4 * k]

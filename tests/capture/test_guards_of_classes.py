@@ -136,16 +136,16 @@ def test_functions_of_libraries(capture: Any, monkeypatch: pytest.MonkeyPatch) -
         )  # fmt: skip
 
 
-def total(x: Any) -> Any:
-    return x * sum([1, 2])
+def divided(x: Any) -> Any:
+    return x * divmod(7, 2)[0]
 
 
 @both
 def test_names_of_python(capture: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     follows(
-        capture, total,
-        lambda: monkeypatch.setitem(globals(), "sum", lambda x: 9), monkeypatch.undo,
-        lambda: monkeypatch.setattr(builtins, "sum", lambda x, *start: 11), monkeypatch.undo,
+        capture, divided,
+        lambda: monkeypatch.setitem(globals(), "divmod", lambda a, b: (9, 0)), monkeypatch.undo,
+        lambda: monkeypatch.setattr(builtins, "divmod", lambda a, b: (8, 0)), monkeypatch.undo,
     )  # fmt: skip
 
 

@@ -219,3 +219,28 @@ def test_objects_that_are_compared_by_what_they_hold() -> None:
 @both
 def test_what_arguments_hold(capture: Any, f: Any, values: Any) -> None:
     agrees(capture, f, *[lambda v=v: (v, x()) for v in [values[0]] * 3 + values + [values[0]]])
+
+
+class Named(int):
+    def __str__(self) -> str:
+        return f"number {int(self)}"
+
+
+class Array:
+    def __init__(self, v: Any) -> None:
+        self.v = v
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self.v)
+
+
+@pytest.mark.parametrize(
+    ("f", "kind"),
+    [
+        (lambda n, x: (x * n, str(n), f"{n}", math.sqrt(n)), Named),
+        (lambda e, x: (x, str(e)), ValueError),
+        (lambda a, x: x + tx.tensor(a), Array),
+    ],
+)
+def test_what_objects_are_made_of(f: Any, kind: Any) -> None:
+    agrees(tx.compile, f, *[lambda v=v: (kind(v), x()) for v in (1, 1, 1, 2)])

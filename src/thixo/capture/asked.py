@@ -7,13 +7,14 @@ the program runs.
 from __future__ import annotations
 
 import inspect
+from types import FunctionType, MethodType
 from typing import Any
 
 from thixo import _core
 from thixo.capture.frames import current
 from thixo.capture.gradients import path_of_tensor
 from thixo.capture.open_numbers import read_number
-from thixo.capture.paths import Assumed
+from thixo.capture.paths import Assumed, Path, read
 from thixo.capture.refusal import Refused
 
 PLACED = ("is_leaf", "_base", "retains_grad")  # attributes that say where a tensor came from
@@ -95,9 +96,12 @@ def hung(x: Any, name: str) -> Any:
     owner = caller_of(x)
     kind = inspect.getattr_static(type(owner), name, _NOTHING)
     if kind is not _NOTHING and name not in vars(owner):
-        raise Refused(
-            f".{name}", f"of a {type(owner).__name__}, whose class runs code", "call it outside"
-        )
+        if not isinstance(kind, FunctionType):
+            what = f"of a {type(owner).__name__}, whose class runs code"
+            raise Refused(f".{name}", what, "call it outside")
+        answer(x, "class")
+        read(capture, Path(type(owner), type(owner).__name__).step("attr", name), kind)
+        return MethodType(kind, x)
     way = path.step("attr", name)
     if not hasattr(owner, name):
         capture.guards.setdefault((way.key, "missing"), Assumed(way, "missing", name))

@@ -179,6 +179,8 @@ def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> 
 def tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
     """`tx.tensor`, of lists with numbers in them that the data decide."""
     look(current(), data)
+    if is_told(data):
+        raise Refused("tensor", "of an object whose class has code of its own", "use numbers")
     if isinstance(data, _core.Tensor):
         data = tx.detach(data)  # as a node: of one from outside, too
     if isinstance(data, _core.Tensor) or not _has_number(data):
@@ -192,7 +194,7 @@ def tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
 
 def as_tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
     """`tx.as_tensor`, which is `tx.tensor` of a list."""
-    if not isinstance(data, list | tuple):
+    if not isinstance(data, list | tuple) and not is_told(data):
         return as_a_tensor(data, *args, **kwargs)
     names = ("dtype", "device")
     return tensor_(data, **dict(zip(names, args, strict=False)), **kwargs)

@@ -343,7 +343,8 @@ def function_path(capture: Capture, f: Any) -> Path:
 def _call_method(f: types.MethodType, args: Any, kwargs: Any) -> Any:
     owner, function = f.__self__, f.__func__
     _reach(f, "__self__", "__func__")
-    if isinstance(owner, _core.Tensor):
+    users = isinstance(function, types.FunctionType) and not _module_of(function)
+    if isinstance(owner, _core.Tensor) and not users:
         return call_operator(f, args, kwargs)
     if function is APPLY:
         return apply_captured(owner, args, kwargs)

@@ -13,7 +13,9 @@ from types import FunctionType
 from typing import Any
 
 from thixo import _core
+from thixo.capture.frames import current
 from thixo.capture.held import BUFFERS, LIBRARIES, is_value
+from thixo.capture.paths import path_of
 from thixo.capture.refusal import Refused
 from thixo.capture.values import Maybe, Symbolic, Text
 from thixo.symbolic import Dim
@@ -43,12 +45,14 @@ def is_told(x: Any, depth: int = 0) -> bool:
     if kind in _GROUPS or (isinstance(x, _GROUPS) and kind.__module__ == "collections"):
         parts = (*x, *x.values()) if isinstance(x, dict) else x
         return depth < 20 and any(is_told(e, depth + 1) for e in parts)
+    if isinstance(x, BaseException):
+        return path_of(current(), x) is not None  # what is in it is not looked at
     if kind.__module__ == "builtins" or isinstance(x, _core.Tensor | Dim | Symbolic | Maybe | Enum):
         return False
-    if isinstance(x, type | BaseException | StandIn | BUFFERS) or is_value(x):
+    if isinstance(x, type | StandIn | BUFFERS) or is_value(x):
         return False
     if isinstance(x, _PLAIN) or (isinstance(x, tuple) and not is_told(tuple(x))):
-        return any(special(x, name) for name in ("str", "format", "eq", "hash"))
+        return any(special(x, name) for name in ("repr", "str", "format", "eq", "hash"))
     return not kind.__module__.startswith("thixo") or hasattr(x, "__dict__")
 
 
@@ -107,8 +111,17 @@ def _class_for(kind: type) -> type:
         method = getattr(kind, f"__{name}__", None)
         if isinstance(method, FunctionType):
             body[f"__{name}__"] = forward(method)
+        elif issubclass(kind, _PLAIN) and method is not getattr(object, f"__{name}__", None):
+            body[f"__{name}__"] = _native(method)
     body.setdefault("__hash__", StandIn.__hash__)
     return type(kind.__name__, (StandIn,), body)
+
+
+def _native(method: Any) -> Any:
+    """A method that the class of a number or a text has from Python's own, whose value is assumed."""
+    return lambda self, *args: method(
+        self._own, *(a._own if isinstance(a, StandIn) else a for a in args)
+    )
 
 
 def stand_in(x: Any, known: dict[int, Any] | None = None) -> Any:
@@ -165,7 +178,7 @@ def show(x: Any, how: str) -> Any:
     if method is None:
         raise Refused(
             f"text of a {type(x).__name__}",
-            "it says where it lies in memory",
+            "it says where it lies in memory, or what no graph looks at",
             "give its class a __repr__",
         )
     if (
