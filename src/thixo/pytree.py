@@ -25,6 +25,11 @@ class Container(NamedTuple):
     names: Callable[[Any], Iterable[Any]]  # object -> what each child is called
 
 
+def _same_classes(keys: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+    """Whether keys that are equal are of the same classes: 1 and True are not."""
+    return all(type(a) is type(b) for a, b in zip(keys, others, strict=True))
+
+
 class Tree:
     """The structure that is left when the leaves are taken out; two are equal if alike."""
 
@@ -41,6 +46,7 @@ class Tree:
             isinstance(other, Tree)
             and self.kind is other.kind
             and self.rest == other.rest
+            and (self.kind not in (dict, OrderedDict) or _same_classes(self.rest[1], other.rest[1]))
             and self.children == other.children
         )
 

@@ -6,7 +6,7 @@ import types
 from typing import Any
 
 from thixo import _core
-from thixo.capture import control, effects, gradients, operators
+from thixo.capture import asked, control, effects, gradients, operators
 from thixo.capture.callees import call_function
 from thixo.capture.frames import current
 from thixo.capture.journal import Attribute
@@ -68,11 +68,11 @@ def attr(x: Any, name: Any) -> Any:
         path is not None
         and not changed(capture, (id(x), name))
         and (not isinstance(value, types.MethodType) or name in getattr(x, "__dict__", ()))
-        and not (isinstance(value, types.BuiltinMethodType) and value.__self__ is x)
+        and not _is_method_of(value, x)
     ):
-        quiet = isinstance(x, types.ModuleType) and x.__name__.split(".")[0] in _QUIET
-        if not quiet:
-            value = read_number(capture, path.step("attr", name), value)
+        value = read_number(capture, path.step("attr", name), value)
+    elif path is not None and isinstance(value, types.MethodType) and _may_be_replaced(x):
+        read(capture, path.step("attr", name).step("attr", "__func__"), value.__func__)
     elif isinstance(x, type) and not isinstance(value, types.MethodType | types.FunctionType):
         if (x.__module__ or "").split(".")[0] not in _QUIET and not changed(capture, (id(x), name)):
             read(capture, Path(x, x.__name__).step("attr", name), value)
@@ -89,7 +89,7 @@ def attr(x: Any, name: Any) -> Any:
             and not hasattr(member, "__set__")
         ):
             read(capture, Path(kind, kind.__name__).step("attr", name), value)
-    if path is not None and isinstance(value, types.MethodType):
+    if path is not None and isinstance(value, types.MethodType) and not _may_be_replaced(x):
         _note_method(capture, path, x, name, value)
     if isinstance(value, control.Maybe):
         found = possible(x, name)
@@ -105,6 +105,11 @@ def _note_method(capture: Any, path: Path, x: Any, name: str, method: types.Meth
     if code is not None and name not in getattr(x, "__dict__", ()):
         way = path.step("attr", name)
         capture.guards.setdefault((way.key, "code"), Assumed(way, "code", code))
+
+
+def _may_be_replaced(x: Any) -> bool:
+    """Whether users put methods of their own in the place of an object's or a class's."""
+    return not (type(x).__module__ or "").startswith("thixo.") and not isinstance(x, _core.Tensor)
 
 
 def _of_super(x: Any, name: str) -> Any:
@@ -311,16 +316,31 @@ def _tensor_attribute(x: Any, name: str) -> Any:
         return gradients.gradient_of(x)
     if name == "data":
         return tx.detach(x)
+    if asked.is_hung(x, name):
+        return asked.hung(x, name)
+    if name == "nbytes":
+        return x.numel() * x.element_size()
     if name in ("grad_fn", "_version") or (name == "is_leaf" and current().some_graded):
         raise Refused(
             f".{name}", "a graph has no tape", "use tx.autograd.grad outside of what is captured"
         )
     if name == "requires_grad" and current().some_graded:
         raise Refused(".requires_grad", "the data may decide it", "ask outside")
+    if name in asked.PLACED:
+        return _place_of(x, name)
     found = getattr(x, name)
     if name == "requires_grad" and id(x) in current().tensors:
         read(current(), current().tensors[id(x)][1].step("attr", name), found)
     return found
+
+
+def _place_of(x: Any, name: str) -> Any:
+    """Where a tensor came from."""
+    if name == "is_leaf":  # which is a part of the kind of a call
+        return x.is_leaf and id(x) not in current().branched
+    if name == "_base" and not asked.answer(x, name):
+        raise Refused("._base", "a graph has no views of tensors outside", "ask outside")
+    return None if name == "_base" else asked.answer(x, name)
 
 
 def changed(capture: Any, key: Any) -> bool:

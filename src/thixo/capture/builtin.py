@@ -12,7 +12,7 @@ import types
 from typing import Any
 
 from thixo.autograd.backward import backward, grad
-from thixo.capture import control, gradients, operators
+from thixo.capture import asked, control, gradients, operators
 from thixo.capture.builtin_numbers import (
     abs_,
     as_tensor_,
@@ -28,12 +28,14 @@ from thixo.capture.builtin_numbers import (
 from thixo.capture.builtin_objects import (
     copy_,
     deepcopy_,
+    format_,
     getattr_,
     hasattr_,
     isinstance_,
     object_setattr,
     print_,
     replace,
+    repr_,
     setattr_,
     str_,
     type_,
@@ -115,7 +117,8 @@ REPLACED: dict[Any, Any] = {
     set: listed(set), frozenset: listed(frozenset), dict: dict_, dict.fromkeys: fromkeys,
     itertools.chain.from_iterable: from_iterable, abs: abs_, round: round_, divmod: divmod_, isinstance: isinstance_, type: type_,
     range: range_, zip: zip_, enumerate: enumerate_, reversed: reversed_, functools.reduce: reduce, map: map_,
-    filter: filter_, getattr: getattr_, hasattr: hasattr_, setattr: setattr_, next: next_, iter: iter_, str: str_,
+    filter: filter_, getattr: getattr_, hasattr: hasattr_, setattr: setattr_, next: next_, iter: iter_, str: str_, repr: repr_,
+    format: format_,
     copy.copy: copy_, copy.deepcopy: deepcopy_, dataclasses.replace: replace,
     issubclass: issubclass, callable: callable, functools.partial: functools.partial, functools.wraps: functools.wraps,
     functools.update_wrapper: functools.update_wrapper, staticmethod: staticmethod, classmethod: classmethod, property: property,
@@ -150,6 +153,7 @@ METHODS: dict[str, Any] = {
         "register_post_accumulate_grad_hook()", "a hook runs code that no graph has", "register it outside"
     ),
     "item": item, "tolist": tolist, "backward": gradients.backward,
+    **asked.METHODS,
     "numpy": _refused("numpy()", "it needs the values of a tensor", "use operators of tensors"),
     "detach": public.detach, "deepcopy": deepcopy_, "contains": operators.contains,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from thixo.capture.frames import current
 from thixo.capture.numbers import as_tensor, number
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
+from thixo.capture.stand_ins import call_told, is_told, special, stand_in
 from thixo.capture.values import DTYPES, Choice, Mixed, Number, Symbolic, kind_of
 from thixo.dtype import bool as bool_
 from thixo.dtype import get_default_dtype
@@ -38,7 +39,7 @@ def converter(kind: str) -> Any:
             return number(tensor, kind)
         if isinstance(x, Dim):
             return x if kind == "int" else Number(kind, as_tensor(x, kind))
-        return plain(x)
+        return plain(stand_in(x))
 
     return convert
 
@@ -85,10 +86,12 @@ def abs_(x: Any) -> Any:
         return operators.spread(x, abs_)
     if isinstance(x, Dim):
         return x if x >= 0 else -x  # a guard, where it may be either
-    return abs(x)
+    return abs(x) if special(x, "abs") is None else _call(special(x, "abs"), x)
 
 
 def round_(x: Any, digits: Any = None) -> Any:
+    if special(x, "round") is not None:
+        return _call(special(x, "round"), x, *([] if digits is None else [digits]))
     if not isinstance(x, Number):
         return round(x) if digits is None else round(x, digits)
     if x.kind != "float":
@@ -111,7 +114,13 @@ def tx_int64() -> Any:
 def divmod_(a: Any, b: Any) -> Any:
     if isinstance(a, Symbolic | Dim) or isinstance(b, Symbolic | Dim):
         return operators.binary("floordiv", a, b), operators.binary("mod", a, b)
-    return divmod(a, b)
+    return call_told(divmod, a, b) if is_told(a) or is_told(b) else divmod(a, b)
+
+
+def _call(method: Any, *args: Any) -> Any:
+    from thixo.capture.callees import call_function
+
+    return call_function(method, args, {})
 
 
 def math_function(name: str) -> Any:
@@ -121,7 +130,7 @@ def math_function(name: str) -> Any:
 
     def apply(*args: Any) -> Any:
         if not any(isinstance(a, Symbolic | _core.Tensor) for a in args):
-            return plain(*(int(a) if isinstance(a, Dim) else a for a in args))
+            return plain(*(int(a) if isinstance(a, Dim) else stand_in(a) for a in args))
         if len(args) != 1 or isinstance(args[0], Mixed | Choice):
             raise Refused(f"math.{name}", "of values that the data decide", f"use tx.{name}")
         x = args[0]
@@ -158,7 +167,7 @@ def math_function(name: str) -> Any:
 
 def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> Any:
     if not any(isinstance(x, Symbolic | _core.Tensor) for x in (a, b)):
-        return math.isclose(a, b, rel_tol=rel_tol, abs_tol=abs_tol)
+        return math.isclose(stand_in(a), stand_in(b), rel_tol=rel_tol, abs_tol=abs_tol)
     convert = converter("float")
     left, right = (as_tensor(convert(x), "float") for x in (a, b))
     largest = tx.maximum(tx.abs(left), tx.abs(right))
@@ -170,6 +179,8 @@ def isclose(a: Any, b: Any, *, rel_tol: float = 1e-09, abs_tol: float = 0.0) -> 
 def tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
     """`tx.tensor`, of lists with numbers in them that the data decide."""
     look(current(), data)
+    if is_told(data):
+        raise Refused("tensor", "of an object whose class has code of its own", "use numbers")
     if isinstance(data, _core.Tensor):
         data = tx.detach(data)  # as a node: of one from outside, too
     if isinstance(data, _core.Tensor) or not _has_number(data):
@@ -183,7 +194,7 @@ def tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
 
 def as_tensor_(data: Any, *args: Any, **kwargs: Any) -> Any:
     """`tx.as_tensor`, which is `tx.tensor` of a list."""
-    if not isinstance(data, list | tuple):
+    if not isinstance(data, list | tuple) and not is_told(data):
         return as_a_tensor(data, *args, **kwargs)
     names = ("dtype", "device")
     return tensor_(data, **dict(zip(names, args, strict=False)), **kwargs)

@@ -5,11 +5,12 @@ import dataclasses
 from typing import Any
 
 from thixo import _core
-from thixo.capture import control, operators
-from thixo.capture.effects import Text, is_open, say
+from thixo.capture import asked, control, operators
+from thixo.capture.effects import Text, is_open, say, shown
 from thixo.capture.frames import current
 from thixo.capture.paths import look, note_missing
 from thixo.capture.refusal import Refused
+from thixo.capture.stand_ins import show
 from thixo.capture.values import Choice, Mixed, Number, Symbolic, kind_of
 from thixo.ops import public as tx
 from thixo.symbolic import Dim
@@ -47,7 +48,23 @@ def isinstance_(x: Any, kinds: Any) -> Any:
         if isinstance(x.tensor, kinds) == issubclass(other, kinds):
             return isinstance(x.tensor, kinds)
         return x.flag if issubclass(other, kinds) else control.not_(x.flag)
+    if isinstance(x, _core.Tensor) and _tell_tensors_apart(kinds):
+        return (
+            issubclass(asked.answer(x, "class"), kinds)
+            if asked.is_from(x)
+            else isinstance(x, kinds)
+        )
     return isinstance(x, kinds)
+
+
+def _tell_tensors_apart(kinds: Any) -> bool:
+    """Whether it matters of which class a tensor is."""
+    every = kinds if isinstance(kinds, tuple) else (kinds,)
+    return any(
+        _tell_tensors_apart(k) if isinstance(k, tuple)
+        else isinstance(k, type) and issubclass(k, _core.Tensor) and k is not _core.Tensor
+        for k in every
+    )  # fmt: skip
 
 
 def type_(x: Any, *rest: Any) -> Any:
@@ -56,6 +73,8 @@ def type_(x: Any, *rest: Any) -> Any:
     kind = kind_of(x)
     if isinstance(x, Mixed | Choice):
         raise Refused("type", f"of {x!r}", "use one kind of value on all paths")
+    if isinstance(x, _core.Tensor) and asked.is_from(x):
+        return asked.answer(x, "class")
     return {"bool": bool, "int": int, "float": float}[kind] if kind else type(x)
 
 
@@ -102,10 +121,17 @@ def object_setattr(x: Any, name: str, value: Any) -> None:
 
 def str_(*args: Any) -> Any:
     if len(args) == 1 and is_open(args[0]):
-        from thixo.capture.effects import shown
-
         return args[0] if isinstance(args[0], Text) else shown(args[0], ord("s"), "")
-    return str(*args)
+    look(current(), args[0] if args else None)
+    return show(args[0], "s") if len(args) == 1 else str(*args)
+
+
+def repr_(x: Any) -> Any:
+    return shown(x, ord("r"), "")
+
+
+def format_(x: Any, spec: Any = "") -> Any:
+    return shown(x, -1, spec)
 
 
 def copy_(x: Any) -> Any:

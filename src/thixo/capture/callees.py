@@ -145,8 +145,10 @@ def _call_module(f: Any, args: Any, kwargs: Any) -> Any:
     if path is not None:
         read(capture, path.step("attr", "_hooked"), f.__dict__.get("_hooked"))
         code = getattr(f.forward, "__code__", None)
-        if "forward" not in f.__dict__ and code is not None:  # an object may get its own later
-            way = path.step("attr", "forward")
+        way = path.step("attr", "forward")
+        if "forward" in f.__dict__:
+            read(capture, way, f.forward)
+        elif code is not None:  # an object may get its own later
             capture.guards.setdefault((way.key, "code"), Assumed(way, "code", code))
     return call(f.forward, *args, **kwargs)
 
@@ -155,6 +157,8 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
     """Call a Python function, converted where it has to be."""
     from thixo.capture.hooks import Hooks
 
+    if args:
+        _note_method(f, args[0])
     if is_converted(f.__code__):
         return f(*args, **kwargs)
     if hasattr(f, "stands_for"):
@@ -193,6 +197,38 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
         ) from None
 
 
+def _note_method(f: types.FunctionType, owner: Any) -> None:
+    """Note that a function was found on a class: another one may come in its place."""
+    capture = current()
+    kind = owner if isinstance(owner, type) else type(owner)
+    if path_of(capture, f) is not None or kind.__module__ == "builtins":
+        return
+    if isinstance(owner, _core.Tensor | Symbolic):
+        return
+    for k in kind.__mro__:
+        for name, member in k.__dict__.items():
+            steps = _steps_to(f, member)
+            if steps is not None:
+                if inspect.getattr_static(kind, name) is not member:
+                    kind = k  # one behind it, by super()
+                path = Path(kind, kind.__name__).step("attr", name)
+                for step in steps:
+                    path = path.step("attr", step)
+                read(capture, path, f)
+                return
+
+
+def _steps_to(f: types.FunctionType, member: Any) -> tuple[str, ...] | None:
+    """From what a class gives to the function behind it; None where it is not behind it."""
+    if member is f:
+        return ()
+    if isinstance(member, staticmethod) and member.__func__ is f:
+        return ()
+    if isinstance(member, property) and f in (member.fget, member.fset):
+        return ("fget",) if member.fget is f else ("fset",)
+    return ("__func__",) if isinstance(member, classmethod) and member.__func__ is f else None
+
+
 def attempt(f: Any, args: Any, kwargs: Any) -> Any:
     """A call inside of try: whether it raised, what it returned, and the exception."""
     from thixo.capture.hooks import Hooks
@@ -203,6 +239,8 @@ def attempt(f: Any, args: Any, kwargs: Any) -> Any:
     if isinstance(f, types.MethodType):
         _reach(f, "__self__", "__func__")
         args = (f.__self__, *args)
+    if args:
+        _note_method(function, args[0])
     made = convert(function, Hooks(function), TELLING)
     _note_defaults(function)
     return made(*args, **kwargs)
@@ -317,9 +355,10 @@ def function_path(capture: Capture, f: Any) -> Path:
 
 def _call_method(f: types.MethodType, args: Any, kwargs: Any) -> Any:
     owner, function = f.__self__, f.__func__
-    if isinstance(owner, _core.Tensor):
-        return call_operator(f, args, kwargs)
     _reach(f, "__self__", "__func__")
+    users = isinstance(function, types.FunctionType) and not _module_of(function)
+    if isinstance(owner, _core.Tensor) and not users:
+        return call_operator(f, args, kwargs)
     if function is APPLY:
         return apply_captured(owner, args, kwargs)
     if isinstance(function, types.FunctionType):
@@ -334,6 +373,5 @@ def _reach(f: Any, *names: str) -> None:
     if path is not None:
         for name in names:
             part = getattr(f, name)
-            if path_of(capture, part) is None:
-                read(capture, path.step("attr", name), part)
+            read(capture, path.step("attr", name), part)
             look(capture, part)

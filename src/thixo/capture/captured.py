@@ -9,9 +9,9 @@ captured(args, kwargs)
 
 import os
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import MethodType
 from typing import Any
 
 from thixo import _core
@@ -22,7 +22,15 @@ from thixo.capture.journal import CONTAINERS
 from thixo.capture.leaf_hooks import note_no_hooks
 from thixo.capture.naming import captured_names, input_names
 from thixo.capture.open_numbers import open_arguments
-from thixo.capture.paths import Argument, Assumed, Path, assumption, path_of
+from thixo.capture.paths import (
+    Argument,
+    Assumed,
+    Path,
+    assumption,
+    note_apart,
+    note_same,
+    path_of,
+)
 from thixo.capture.plans import Call, Change, Plan, changes
 from thixo.capture.refusal import RaisedInTry, Refused, refusal_of
 from thixo.capture.rerun import OwnMemory
@@ -205,6 +213,9 @@ def _capture(
                             symbolic[id(leaf)] = trace.input(names[i], type, leaf.requires_grad)
                         given[i] = symbolic[id(leaf)]
                 own_args, own_kwargs = open_arguments(capture, *tree_unflatten(tree, given))
+                known: dict[int, Any] = {}
+                own_args = _shared(args, own_args, known)
+                own_kwargs = _shared(kwargs, own_kwargs, known)
                 _note_given(capture, args, own_args, Path(Argument(0), "args"))
                 _note_given(capture, kwargs, own_kwargs, Path(Argument(1), "kwargs"))
                 _register(capture, args, own_args, Path(Argument(0), "args"))
@@ -218,6 +229,7 @@ def _capture(
                 with refused_at(f):
                     maker = plan.of(result, "return")
                     made = [*changes(capture, plan), *(later(plan) for later in capture.later)]
+                apart = note_apart(capture)
             except BaseException:
                 for undo in reversed(capture.undo):
                     undo()
@@ -226,6 +238,13 @@ def _capture(
                 capture.journal.take_back()
     except TraceError as error:
         raise refusal_of(error) from error
+    for one in apart:
+        if not one.holds([args, kwargs]):
+            raise Refused(
+                f"a change of {one.path}",
+                "another path leads to that object too",
+                "hand over a copy",
+            )
     graph, plan.replaced = unify_sizes(trace.finish(), numbers=True)
     live = list(graph.constants.values())
     paths = _constants_to_inputs(graph, capture)
@@ -279,12 +298,6 @@ def _refuse_open_guards(graph: Graph) -> None:
                 )  # fmt: skip
 
 
-def _is_taken_apart(x: Any) -> bool:
-    """Whether what is in an argument is a part of the key, unlike what is in containers of other classes."""
-    plain = type(x) in (list, tuple, dict, OrderedDict)
-    return plain or (isinstance(x, tuple) and hasattr(x, "_fields"))
-
-
 def _refuse_unclear(graph: Graph, plan: Plan) -> None:
     """Refuse results that are others' memory on some paths, where nothing in the graph says on which, or where."""
     if not plan.may_be_others():
@@ -306,20 +319,33 @@ def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:
     """Note where the containers and objects of the arguments are."""
     if isinstance(own, _core.Tensor | Symbolic):
         return
-    if _is_taken_apart(own):
-        capture.sources[id(own)] = (own, path)
+    if isinstance(own, tuple | list | dict) and own is not original:
+        note_same(capture, path, own, "type")
         capture.looked[id(own)] = own  # their structure is part of the key
         keys = own.keys() if isinstance(own, dict) else range(len(own))
         for key in keys:
             _register(capture, original[key], own[key], path.step("item", key))
     elif own is not None and not isinstance(own, bool | int | float | str | bytes | complex):
-        capture.sources.setdefault(id(own), (own, path))
         how, seen = ("equal", own) if isinstance(own, _core.Size) else assumption(own)
-        if how in (
-            "equal",
-            "code",
-        ):  # the class, and what is a value to a dict, are parts of the key
+        note_same(capture, path, own, how)
+        capture.ways.setdefault(id(own), []).append(path)
+        # The class is a part of the key; what a method brings along is noted where it is used.
+        if how != "type" and not isinstance(own, MethodType):
             capture.guards.setdefault((path.key, how), Assumed(path, how, seen))
+
+
+def _shared(original: Any, own: Any, known: dict[int, Any]) -> Any:
+    """The containers of the arguments, with one for what is one for the caller at several places."""
+    if own is original or not isinstance(own, tuple | list | dict):
+        return own
+    if isinstance(own, tuple):
+        parts = [_shared(a, b, known) for a, b in zip(original, own, strict=True)]
+        return type(own)(*parts) if hasattr(own, "_fields") else tuple(parts)
+    if id(original) not in known:
+        known[id(original)] = own
+        for key in own.keys() if isinstance(own, dict) else range(len(own)):
+            own[key] = _shared(original[key], own[key], known)
+    return known[id(original)]
 
 
 def _note_given(capture: Capture, original: Any, own: Any, path: Path) -> None:
@@ -327,12 +353,14 @@ def _note_given(capture: Capture, original: Any, own: Any, path: Path) -> None:
     if isinstance(own, _core.Tensor):
         capture.given.setdefault(id(own), (own, path))
         capture.originals[id(original)] = original
-        if own.requires_grad:
-            if original.is_leaf:
+        capture.callers[id(own)] = original
+        if original.is_leaf:
+            own.grad = original.grad
+        elif own.requires_grad:
+            capture.branched.add(id(own))
+            if original.retains_grad:
                 own.grad = original.grad
-            else:
-                capture.branched.add(id(own))
-    elif _is_taken_apart(own):
+    elif isinstance(own, tuple | list | dict) and own is not original:
         for key in own.keys() if isinstance(own, dict) else range(len(own)):
             _note_given(capture, original[key], own[key], path.step("item", key))
 

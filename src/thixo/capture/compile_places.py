@@ -7,9 +7,11 @@ from types import CellType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from thixo import _core
+from thixo.capture.asked import Answer
 from thixo.capture.held import Held, Kind
+from thixo.capture.journal import CONTAINERS
 from thixo.capture.leaf_hooks import NoHooks
-from thixo.capture.paths import AllEqual, Argument, Assumed, Path, SameAs
+from thixo.capture.paths import AllEqual, Apart, Argument, Assumed, Path, SameAs
 from thixo.dtype import float32, float64
 
 _HEAP = 1 << 9  # a class that can be changed
@@ -60,6 +62,8 @@ class Places:
             self._missing(one.path)
             return
         found = self.follow(one.path)
+        if isinstance(found, _core.Tensor) and one.path.is_of_argument and not _is_of_program(one):
+            raise Unsupported  # another tensor at each call
         if one.how in ("equal", "is"):
             if isinstance(one.value, Kind) and isinstance(found, _core.Tensor):
                 self._kinds[id(found)] = found
@@ -68,6 +72,11 @@ class Places:
             return
         if one.how == "holds" and isinstance(one.value, SameAs):
             self.follow(one.value.path)
+            return
+        if isinstance(one.value, Answer) and one.path.is_of_argument:
+            return
+        if one.how == "holds" and isinstance(one.value, Apart):
+            self._apart(one.value.paths)
             return
         if one.how == "holds" and isinstance(one.value, AllEqual):
             self.counts(one.path, one.value.counts)
@@ -88,9 +97,17 @@ class Places:
         elif not (one.how in ("length", "keys") and type(found) in (tuple, frozenset)):
             raise Unsupported
 
+    def _apart(self, paths: list[Path]) -> None:
+        """Objects are the same ones as long as the core serves; of containers among the arguments it looks at each other only."""
+        found = [self.follow(path) for path in paths]
+        if isinstance(found[0], CONTAINERS) and len({p.is_of_argument for p in paths}) > 1:
+            raise Unsupported
+
     def _missing(self, path: Path) -> None:
         *before, (how, key) = path.steps
         x = self.follow(Path(path.start, path.label, tuple(before)))
+        if isinstance(x, _core.Tensor) and path.is_of_argument:
+            raise Unsupported  # another tensor at each call
         if how == "item" and type(x) is dict and key not in x:
             self._dict(x)[2][key] = _MISSING
             return
@@ -217,8 +234,10 @@ class Places:
             return self._cell(x)
         if isinstance(x, ModuleType):
             return self._entry(x.__dict__, name)
+        if kind in (MethodType, property) and name in ("__func__", "__self__", "fget", "fset"):
+            return getattr(x, name)  # which never changes
         if isinstance(x, type):
-            if kind is not type or any(
+            if kind.__getattribute__ is not type.__getattribute__ or any(
                 hasattr(k.__dict__.get(name), "__set__") for k in kind.__mro__
             ):
                 raise Unsupported
@@ -257,6 +276,11 @@ class Places:
             if one.__flags__ & _HEAP:
                 self._types[id(kind)] = kind
                 return
+
+
+def _is_of_program(one: Assumed) -> bool:
+    """Whether a program, which is made for exact sizes and strides, says what was assumed of an argument's tensor."""
+    return isinstance(one.value, Answer) and one.value.name in ("is_contiguous", "stride")
 
 
 class _Missing:

@@ -14,6 +14,7 @@ from thixo.capture.operators import spread
 from thixo.capture.paths import look
 from thixo.capture.plain_calls import LEAVE_OUT, call_operator, flat, name_of, new, plain_call
 from thixo.capture.refusal import Refused
+from thixo.capture.stand_ins import call_told, is_told
 from thixo.capture.values import Choice, Symbolic, is_partial, is_ragged
 
 _MUTATORS = frozenset(
@@ -59,6 +60,8 @@ def call_builtin(f: Any, args: Any, kwargs: Any) -> Any:
             return _text_method(owner, name, args, kwargs)
         for a in args:
             look(capture, a)
+        if is_told(owner) or any(map(is_told, (*args, *kwargs.values()))):
+            return call_told(getattr(type(owner), name), owner, *args, **kwargs)
         return new(f(*args, **kwargs))
     if is_pure(f) or name_of(f) == "object.__init__":
         return plain_call(f, args, kwargs)
@@ -93,6 +96,8 @@ def _call_on_container(f: Any, owner: Any, name: str, args: Any, kwargs: Any) ->
     if isinstance(owner, list | deque) and name in ("index", "count"):
         if any(isinstance(e, Symbolic | _core.Tensor) for e in (*owner, *args)):
             return _search(owner, name, *args)
+        if is_told(owner) or any(map(is_told, args)):
+            return call_told(getattr(type(owner), name), owner, *args)
     if args and isinstance(args[0], Choice) and isinstance(owner, dict):
         return spread(args[0], lambda one: f(one, *args[1:], **kwargs))
     return new(f(*args, **kwargs))
@@ -132,6 +137,8 @@ def _mutate(capture: Capture, f: Any, owner: Any, name: str, args: Any, kwargs: 
             )
     if name in ("remove",) and any(isinstance(e, Symbolic | _core.Tensor) for e in (*owner, *args)):
         return _search(owner, name, *args)
+    if name == "remove" and isinstance(owner, list) and (is_told(owner) or is_told(args[0])):
+        raise Refused(".remove", "it compares objects", "use del and a place")
     if isinstance(owner, set) and any(isinstance(a, _core.Tensor) for a in args):
         raise Refused(f"set.{name}", "a set of tensors depends on identity", "use a list")
     capture.changing(owner, grows=name in ("append", "extend"))

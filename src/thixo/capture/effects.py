@@ -8,6 +8,8 @@ from thixo import _core
 from thixo.capture.frames import current
 from thixo.capture.paths import look
 from thixo.capture.refusal import Refused
+from thixo.capture.stand_ins import formatted as formatted_object
+from thixo.capture.stand_ins import is_told, show
 from thixo.capture.values import Choice, Mixed, Number, Symbolic, Text
 from thixo.errors import user_line
 from thixo.graph.effects import CHECK, SAY
@@ -52,6 +54,8 @@ def shown(value: Any, conversion: int, spec: Any) -> Any:
     if isinstance(value, Mixed):
         raise Refused("text", f"{value!r} has no one form", "show it after the program ran")
     if not is_open(value):
+        if is_told(value):
+            return _told(value, letter, spec)
         forms: dict[str, Any] = {"r": repr, "s": str, "a": ascii}
         return format(forms[letter](value) if letter else value, spec)
     if letter == "a" or not isinstance(spec, str):
@@ -59,6 +63,14 @@ def shown(value: Any, conversion: int, spec: Any) -> Any:
     if isinstance(value, Text) and not spec and letter != "r":
         return value
     return Text([(value, letter, spec)])
+
+
+def _told(value: Any, letter: str, spec: Any) -> Any:
+    """The same of an object whose class has code for that."""
+    if not letter:
+        return formatted_object(value, spec)
+    made = show(value, letter)
+    return made if isinstance(made, Text) and not spec else format(made, spec)
 
 
 def is_open(x: Any) -> bool:
@@ -132,7 +144,8 @@ def say(args: Sequence[Any], sep: str = " ", end: str = "\n") -> None:
         elif is_open(a):
             parts += pieces(a, "s")
         else:
-            parts.append(str(a))
+            made = show(a, "s")
+            parts += made.parts if isinstance(made, Text) else [made]
     made, values = template(parts)
     node(SAY, values, text=made, end=end)
 
@@ -140,7 +153,8 @@ def say(args: Sequence[Any], sep: str = " ", end: str = "\n") -> None:
 def pieces(x: Any, conversion: str) -> list[Any]:
     """An object as parts of text; containers with values in them are taken apart."""
     if not is_open(x):
-        return [repr(x) if conversion == "r" else str(x)]
+        made = show(x, conversion)
+        return made.parts if isinstance(made, Text) else [made]
     if type(x) in (list, tuple):
         parts: list[Any] = ["[" if type(x) is list else "("]
         for i, e in enumerate(x):

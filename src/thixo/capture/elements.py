@@ -15,6 +15,7 @@ from thixo.capture.numbers import as_tensor, weak
 from thixo.capture.paths import look
 from thixo.capture.ragged import can_be_cut, cut, keep, put_at_end
 from thixo.capture.refusal import Refused
+from thixo.capture.stand_ins import whole_number
 from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_partial, is_ragged
 from thixo.graph.trace import make_symbolic
 from thixo.ops import public as tx
@@ -27,7 +28,7 @@ def slice_(*parts: Any) -> slice:
             raise Refused(
                 "a slice", "its bounds are known only when the program runs", "use a mask"
             )
-    return slice(*parts)
+    return slice(*map(whole_number, parts))
 
 
 def item(x: Any, key: Any) -> Any:
@@ -40,6 +41,8 @@ def item(x: Any, key: Any) -> Any:
         x = operators.as_plain_tensor(x, "[...]")
     if isinstance(x, dict):
         key = pinned(key)
+    elif isinstance(x, list | tuple | str | bytes | range | _core.Tensor):
+        key = whole_number(key)
     if isinstance(x, _core.Tensor):
         place = _index(key)
         return row(x, place) if _is_one_place(place) else indexed(x, place)
@@ -72,6 +75,8 @@ def set_item(x: Any, key: Any, value: Any) -> None:
     capture = current()
     if isinstance(x, dict):
         key = pinned(key)
+    elif isinstance(x, list | _core.Tensor):
+        key = whole_number(key)
     if isinstance(x, _core.Tensor):
         if isinstance(value, Number):
             value = weak(value, x)
@@ -165,6 +170,7 @@ def _index(key: Any) -> Any:
         return make_symbolic(trace.value_of(key))  # else its number would be taken now
     if isinstance(key, Symbolic):
         raise Refused("[...]", f"an index is {key!r}", "use a tensor")
+    key = whole_number(key)
     if isinstance(key, tuple | list):
         look(current(), key)
     if isinstance(key, tuple):

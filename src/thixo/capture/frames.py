@@ -50,6 +50,7 @@ class Capture:
         self.counts: dict[Any, Any] = {}  # which parameters of an optimizer share a count of steps
         self.scalars: dict[Any, Any] = {}  # numbers from outside that are inputs, by their path
         self.originals: dict[int, Any] = {}  # the caller's own tensors among the arguments
+        self.callers: dict[int, Any] = {}  # the same by the ids of those that stand for them
         self.takes_gradients = False  # whether gradients are taken inside
         self.only_inside: str | None = None  # why gradients that are taken outside would be others
         self.undo: list[Any] = []  # what is taken back where the capture fails

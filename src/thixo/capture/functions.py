@@ -4,6 +4,7 @@ from typing import Any
 
 from thixo.autograd.function import Function, FunctionCtx, apply
 from thixo.capture.frames import Inner, current
+from thixo.capture.paths import Path, read
 from thixo.capture.refusal import Refused
 from thixo.graph.trace import Trace
 
@@ -25,6 +26,10 @@ class _Converted:
 
 def apply_captured(function: Any, args: Any, kwargs: Any) -> Any:
     """`function.apply(...)`"""
+    for name in ("forward", "backward", "setup_context"):
+        if hasattr(function, name):
+            path = Path(function, function.__name__).step("attr", name)
+            read(current(), path, getattr(function, name))
     context = current().made(FunctionCtx(_Converted(function)))  # type: ignore[arg-type]
     made = apply(context._function, context, args, kwargs)
     if context._dirty:

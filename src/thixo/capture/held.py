@@ -11,8 +11,8 @@ import numpy as np
 
 from thixo import _core
 
-_BUFFERS = (np.ndarray, bytearray, memoryview, array.array)
-_LIBRARIES = sys.stdlib_module_names | {"numpy"}
+BUFFERS = np.ndarray | bytearray | memoryview | array.array
+LIBRARIES = sys.stdlib_module_names | {"numpy"}
 
 
 class Held:
@@ -48,7 +48,7 @@ class Kind(Held):
 
 def held(x: Any) -> Any:
     """What to compare others with; None for objects that are no such values."""
-    if isinstance(x, _BUFFERS):
+    if isinstance(x, BUFFERS):
         return Held(x)
     return x if is_value(x) else None
 
@@ -60,7 +60,7 @@ def is_value(x: Any) -> bool:
     return (
         isinstance(module, str)  # functions of the core have one each, their class has none
         and module != "builtins"
-        and module.partition(".")[0] in _LIBRARIES
+        and module.partition(".")[0] in LIBRARIES
         and kind.__eq__ is not object.__eq__
         and kind.__hash__ not in (None, object.__hash__)
         and not hasattr(x, "__dict__")

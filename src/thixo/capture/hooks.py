@@ -18,6 +18,7 @@ from thixo.capture import (
     partial,
 )
 from thixo.capture.attributes import changed
+from thixo.capture.builtin_objects import getattr_
 from thixo.capture.builtin_sequences import iterate
 from thixo.capture.callees import attempt, call, function_path
 from thixo.capture.frames import current
@@ -25,7 +26,7 @@ from thixo.capture.journal import Global, Variable
 from thixo.capture.keys import pinned
 from thixo.capture.matching import meets
 from thixo.capture.open_numbers import read_number
-from thixo.capture.paths import Path, look
+from thixo.capture.paths import Assumed, Path, look, read
 from thixo.capture.refusal import RaisedInTry, Refused, Several, refusal_of
 from thixo.capture.values import (
     UNSET,
@@ -68,6 +69,21 @@ def _made(error: Any) -> Any:
     if isinstance(error, BaseException):
         current().errors.setdefault(id(error), (error, 0))  # who made it is not known
     return error
+
+
+def _look_by_patterns(x: Any, names: tuple[str, ...], by_place: bool, known: set[int]) -> None:
+    """Note the attributes that patterns of classes may look at, of an object and of what is in it."""
+    if id(x) in known or isinstance(x, _core.Tensor | Symbolic | type | types.ModuleType | str):
+        return
+    known.add(id(x))
+    parts: list[Any] = []
+    if isinstance(x, list | tuple | dict):
+        parts += x.values() if isinstance(x, dict) else x
+    if type(x).__module__ != "builtins":
+        placed = getattr(type(x), "__match_args__", ()) if by_place else ()
+        parts += [getattr_(x, name, None) for name in (*names, *placed)]
+    for part in parts:
+        _look_by_patterns(part, names, by_place, known)
 
 
 class Hooks:
@@ -146,13 +162,22 @@ class Hooks:
             found = vars(found) if isinstance(found, types.ModuleType) else found
             if name not in found:
                 raise NameError(f"name '{name}' is not defined")
-            return found[name]
+            return self._builtin(name, found)
         value = self.globals[name]
         capture = current()
         if not changed(capture, (id(self.globals), name)):
             label = self.globals.get("__name__", "globals")
             value = read_number(capture, Path(self.globals, label).step("item", name), value)
         return control.usable(value, name)
+
+    def _builtin(self, name: str, found: dict[str, Any]) -> Any:
+        """A name of Python's own, as long as no global variable hides it."""
+        if (self.globals.get("__name__") or "").startswith("thixo."):
+            return found[name]
+        path = Path(self.globals, self.globals.get("__name__", "globals")).step("item", name)
+        guards = current().guards
+        guards.setdefault((path.key, "missing"), Assumed(path, "missing", name))
+        return read(current(), Path(found, "builtins").step("item", name), found[name])
 
     def set_glob(self, name: str, value: Any) -> None:
         capture = current()
@@ -256,10 +281,12 @@ class Hooks:
         return found
 
     @staticmethod
-    def subject(x: Any, patterns: Any) -> Any:
+    def subject(x: Any, patterns: Any, names: tuple[str, ...], by_place: bool) -> Any:
         if isinstance(x, Choice) or any(meets(p, x) for p in patterns):
             raise Refused("match", "it compares with something the data decide", "use if and elif")
         look(current(), x)
+        if names or by_place:
+            _look_by_patterns(x, names, by_place, set())
         return x
 
     @staticmethod

@@ -10,6 +10,7 @@ from thixo.capture.numbers import as_tensor, calculate
 from thixo.capture.paths import look
 from thixo.capture.ragged import numbered
 from thixo.capture.refusal import Refused
+from thixo.capture.stand_ins import special, whole_number
 from thixo.capture.values import Choice, Mixed, Number, Symbolic, is_partial, is_ragged
 from thixo.dtype import int64
 from thixo.graph.trace import current_trace
@@ -123,7 +124,7 @@ def range_(*args: Any) -> Any:
     """`range`, of sizes and of numbers that the data decide."""
     if all(isinstance(a, int) for a in args):
         return range(*args)
-    args = tuple(_bound(a) if isinstance(a, _core.Tensor) else a for a in args)
+    args = tuple(_bound(a) if isinstance(a, _core.Tensor) else whole_number(a) for a in args)
     low, high, step = (0, args[0], 1) if len(args) == 1 else (*args, 1) if len(args) == 2 else args
     if type(step) is not int or step == 0:
         raise Refused("range", "its step is not known", "use a fixed step")
@@ -238,7 +239,15 @@ def reversed_(x: Any) -> Any:
         look(current(), x, ragged=True)
         return list(reversed(x))
     if not is_open(x):
-        return reversed(x)
+        look(current(), x)
+        from thixo.capture.callees import call_function
+
+        method = special(x, "reversed")
+        if method is None and special(x, "getitem") is not None:
+            raise Refused(
+                "reversed", f"of a {type(x).__name__} by its places", "give it __reversed__"
+            )
+        return reversed(x) if method is None else call_function(method, (x,), {})
     items = as_items(x)
     if isinstance(items.length, Number):
         raise Refused("reversed", "the length is known only when the program runs", "use a tensor")

@@ -6,6 +6,7 @@ Such a size is assumed to stay what it is.
 from typing import Any
 
 from thixo.capture.refusal import Refused
+from thixo.capture.stand_ins import special
 from thixo.symbolic import Dim
 
 
@@ -18,7 +19,13 @@ def pinned(x: Any) -> Any:
             )
         assert x == x.hint  # which is the guard
         return x.hint
-    if isinstance(x, tuple) and any(isinstance(e, Dim | tuple) for e in x):
+    if special(x, "hash") is not None or special(x, "eq") is not None:
+        raise Refused(
+            f"a {type(x).__name__} as a key or in a set",
+            "its class says which are equal",
+            "use a list, or plain keys",
+        )
+    if isinstance(x, tuple) and not all(isinstance(e, str | int) for e in x):
         parts = map(pinned, x)
         return type(x)(*parts) if hasattr(x, "_fields") else tuple(parts)
     return x

@@ -21,6 +21,7 @@ from thixo.capture.numbers import (
 )
 from thixo.capture.paths import look, note_identity, path_of
 from thixo.capture.refusal import Refused, refusal_of
+from thixo.capture.stand_ins import call_told, is_told, special, whole_number
 from thixo.capture.values import (
     Choice,
     Mixed,
@@ -132,7 +133,9 @@ def binary(op: str, a: Any, b: Any) -> Any:
     capture = current()
     look(capture, a)
     look(capture, b)
-    made = OPERATORS[op](a, b)
+    if (op in COMPARISONS or isinstance(a, str | bytes)) and (is_told(a) or is_told(b)):
+        return call_told(OPERATORS[op], a, b)
+    made = OPERATORS[op](whole_number(a), whole_number(b))
     if isinstance(made, list | dict | set):
         capture.made(made)
     return made
@@ -217,6 +220,9 @@ def _by_method(op: str, a: Any, b: Any) -> Any:
         made = call_function(method, (b, a), {})
         if made is not NotImplemented:
             return made
+    if op == "ne" and (special(a, "eq") or special(b, "eq")):  # what Python makes of that
+        equal = _by_method("eq", a, b)
+        return a is not b if equal is NotImplemented else _not(truth(equal))
     return NotImplemented
 
 
@@ -358,6 +364,7 @@ def contains(group: Any, x: Any) -> Any:
     if isinstance(group, list | tuple) and (
         isinstance(x, Symbolic | _core.Tensor)
         or any(isinstance(e, Symbolic | _core.Tensor) for e in group)
+        or any(special(e, "eq") for e in (x, *group))
     ):
         if not group:
             return False
@@ -371,6 +378,8 @@ def contains(group: Any, x: Any) -> Any:
             return Number("bool", tx.logical_and(inside[0].tensor, inside[1].tensor))
     if isinstance(x, Number) and isinstance(group, set | frozenset | dict):
         return contains(list(group), x)
+    if isinstance(group, list | tuple) and (is_told(x) or is_told(group)):
+        return call_told(operator.contains, group, x)
     return x in group
 
 

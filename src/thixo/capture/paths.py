@@ -15,11 +15,13 @@ from thixo.capture.held import held
 from thixo.capture.journal import Attribute, Content, Global
 from thixo.capture.refusal import Refused
 from thixo.capture.values import UNSET, Symbolic, alike
+from thixo.device import device
 from thixo.dtype import float64
 from thixo.tensor import tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, type(...))
 _METHODS = (BuiltinFunctionType, MethodType)
+_VIEWS: Any = (type({}.keys()), type({}.values()), type({}.items()))
 LOOKED = (list, tuple, dict, set, frozenset, deque, MappingProxyType)
 
 
@@ -127,7 +129,9 @@ class Assumed(NamedTuple):
         if self.how == "length":
             return len(found) == self.value
         if self.how == "keys":
-            return tuple(found) == self.value
+            return tuple(found) == self.value and all(
+                type(a) is type(b) for a, b in zip(found, self.value, strict=True)
+            )
         if self.how == "holds":
             return bool(self.value(found, leaves))
         return False
@@ -147,6 +151,19 @@ class SameAs:
 
     def __repr__(self) -> str:
         return str(self.path)
+
+
+class Apart:
+    """Assumed: some paths lead to one object each, since the program changes one of these."""
+
+    def __init__(self, paths: list[Path]) -> None:
+        self.paths = paths
+
+    def __call__(self, found: Any, leaves: list[Any]) -> bool:
+        return len({id(path.fetch(leaves)) for path in self.paths}) == len(self.paths)
+
+    def __repr__(self) -> str:
+        return f"another object than {', '.join(map(str, self.paths[1:]))}"
 
 
 class AllEqual:
@@ -177,14 +194,36 @@ def read(capture: Capture, path: Path, value: Any) -> Any:
     how, seen = assumption(value)
     capture.guards.setdefault((path.key, how), Assumed(path, how, seen))
     if not isinstance(value, PLAIN):
-        capture.sources.setdefault(id(value), (value, path))
+        note_same(capture, path, value, how)
         capture.ways.setdefault(id(value), []).append(path)
     return value
 
 
+def note_same(capture: Capture, path: Path, value: Any, how: str) -> None:
+    """Note where an object is. What is read of it is looked for where it was found first: it has to be that one."""
+    known = capture.sources.setdefault(id(value), (value, path))[1]
+    if known.key != path.key and how == "type":
+        capture.guards.setdefault((path.key, "holds"), Assumed(path, "holds", SameAs(known)))
+
+
+def note_apart(capture: Capture) -> list[Assumed]:
+    """Note that what is changed and what else was looked at are not one object; what was noted."""
+    found: dict[type, Assumed] = {}
+    for key, (cell, _) in capture.journal.levels[0].items():
+        kind = type(cell.owner)
+        path = capture.outside.get(key) or path_of(capture, cell.owner)
+        if path is None or type(cell) not in (Attribute, Content) or kind in found:
+            continue
+        paths = [p for x, p in capture.sources.values() if type(x) is kind]
+        if len(paths) > 1 and id(cell.owner) not in capture.created:
+            found[kind] = Assumed(paths[0], "holds", Apart(paths))
+    capture.guards.update(((one.path.key, "apart"), one) for one in found.values())
+    return list(found.values())
+
+
 def assumption(value: Any) -> tuple[str, Any]:
     """What is assumed of an object from outside: how it is compared, and with what."""
-    if isinstance(value, PLAIN):
+    if isinstance(value, (*PLAIN, device)):
         return "equal", value
     known = held(value)
     if known is not None:
@@ -250,6 +289,12 @@ def _before(capture: Capture, x: Any) -> Any:
 
 def look(capture: Capture, x: Any, ragged: bool = False) -> None:
     """Note that the content of a container from outside is looked at: its length, its keys, all that is in it."""
+    if isinstance(x, _VIEWS):  # of a dict
+        path = path_of(capture, x)
+        if path is not None and id(x) not in capture.looked:
+            capture.looked[id(x)] = x
+            look(capture, read(capture, path.step("attr", "mapping"), x.mapping))
+        return
     if not isinstance(x, LOOKED):
         return
     capture.readable(x, ragged)

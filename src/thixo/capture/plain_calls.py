@@ -1,5 +1,7 @@
 """Operators and pure functions at run time: they are called as they are, with arguments that a graph can hold."""
 
+import functools
+import operator
 from collections import deque
 from typing import Any
 
@@ -11,8 +13,9 @@ from thixo.capture.numbers import weak
 from thixo.capture.operators import as_plain_tensor
 from thixo.capture.paths import look, path_of
 from thixo.capture.refusal import Refused
+from thixo.capture.stand_ins import call_told, is_told, special, whole_number
 from thixo.capture.values import Maybe, Mixed, Number, Symbolic, is_ragged
-from thixo.dtype import float32
+from thixo.dtype import DType, float32
 from thixo.graph.trace import current_trace, make_symbolic
 from thixo.ops import public as tx
 
@@ -68,9 +71,14 @@ def _argument(a: Any, other: Any, what: str) -> Any:
         return as_plain_tensor(a, what)
     if isinstance(a, Symbolic):
         raise Refused(what, f"an argument is {a!r}", "use tensors")
+    a = whole_number(a)
+    if special(a, "float") is not None:
+        raise Refused(what, f"an argument is a {type(a).__name__}", "use float(x)")
     if type(a) in (list, tuple):
         current().readable(a)
-        if any(isinstance(e, Symbolic | list | tuple) or _is_number_outside(e) for e in a):
+        if any(
+            isinstance(e, Symbolic | list | tuple) or _is_number_outside(e) or is_told(e) for e in a
+        ):
             return type(a)(_element(e, what) for e in a)
     return a
 
@@ -106,9 +114,22 @@ def plain_call(f: Any, args: Any, kwargs: Any) -> Any:
                 )
     if getattr(f, "__module__", None) == "itertools":
         args = [iterate(a) if isinstance(a, _core.Tensor | Items) else a for a in args]
+    if is_pure(f) and not _is_blind(f) and any(map(is_told, (*args, *kwargs.values()))):
+        return call_told(f, *args, **kwargs)
     given = [as_callable(_argument(a, None, what)) for a in args]
     named = {k: as_callable(_argument(a, None, what)) for k, a in kwargs.items()}
     return new(f(*given, **named))
+
+
+_BLIND = (
+    callable, object, type, functools.partial, functools.wraps, functools.update_wrapper, staticmethod, classmethod,
+    property, deque, operator.itemgetter, operator.methodcaller,
+)  # fmt: skip
+
+
+def _is_blind(f: Any) -> bool:
+    """Whether a pure function does not look at the objects that it gets."""
+    return f in _BLIND or getattr(f, "__module__", None) == "itertools" or isinstance(f, DType)
 
 
 def new(x: Any) -> Any:

@@ -227,7 +227,7 @@ def kinds_of(args: Any, kwargs: Any) -> Any:
             graded = leaf.requires_grad and (leaf.is_leaf or 2)  # inside, backward ends at leaves
             parts.append((leaf.dtype, small, graded, first))
         elif isinstance(leaf, float):
-            parts.append((float, leaf.hex()))
+            parts.append((type(leaf), leaf.hex()))
         elif isinstance(leaf, _BY_VALUE):
             parts.append((type(leaf), leaf))
         else:

@@ -15,6 +15,7 @@ from typing import Any
 from thixo import _core
 from thixo.capture.held import Held, is_value
 from thixo.capture.refusal import Refused
+from thixo.device import device
 from thixo.dtype import bool as bool_
 from thixo.dtype import float64, int64
 from thixo.symbolic import Dim, same
@@ -220,6 +221,8 @@ def alike(a: Any, b: Any) -> bool:
         return same(a, b)
     if isinstance(a, float):
         return a.hex() == b.hex() if a == a else b != b
-    if isinstance(a, bool | int | str | bytes | complex | type(None) | range | slice | _core.Size):
+    if isinstance(
+        a, bool | int | str | bytes | complex | type(None) | range | slice | _core.Size | device
+    ):
         return bool(a == b)
     return is_value(a) and bool(a == b) and repr(a) == repr(b)

@@ -29,6 +29,7 @@ struct Quick {
 
   std::vector<Argument> arguments;  // each container is followed by what is in it
   size_t positional, count;         // arguments of a call: those without a name, all
+  bool contained = false;           // whether some of them are containers, which may be empty
   Object names;
   std::vector<Input> inputs;
   std::unique_ptr<Watch> watch;
@@ -133,7 +134,7 @@ bool fits(Quick& q, PyObject* const* args, size_t count, PyObject* names, Given&
     if (!equal(PyTuple_GET_ITEM(names, Py_ssize_t(i)), PyTuple_GET_ITEM(q.names.get(), Py_ssize_t(i)))) return false;
   Given collected;
   PyObject* const* leaves = args;
-  if (q.arguments.size() != q.count) {
+  if (q.contained) {
     size_t at = 0;
     for (size_t i = 0; i < q.count; ++i)
       if (!collect(q, at, args[i], collected, made)) return false;
@@ -160,10 +161,13 @@ bool fits(Quick& q, PyObject* const* args, size_t count, PyObject* names, Given&
       case Quick::How::Equal:
         if (!equal(arg, one.value.get())) return false;
         break;
-      case Quick::How::Number:  // looked at below
       case Quick::How::List:
+      case Quick::How::Dict:  // one at two places: what is done to it shows at both
+        for (size_t k = 0; k < i; ++k)
+          if (leaves[k] == arg) return false;
+        break;
+      case Quick::How::Number:  // looked at below
       case Quick::How::Tuple:
-      case Quick::How::Dict:
         break;
     }
   }
@@ -282,6 +286,8 @@ PyObject* add_quick(PyObject* object, PyObject* spec) {
       int grad, first;
       if (!PyArg_ParseTuple(PyList_GET_ITEM(arguments, i), "sOii", &how, &value, &grad, &first)) throw PythonError();
       q->arguments.push_back({how_of(how), grad, first, Object::borrow(value)});
+      const Quick::How kind = q->arguments.back().how;
+      q->contained |= kind == Quick::How::List || kind == Quick::How::Tuple || kind == Quick::How::Dict;
     }
     q->names = Object::borrow(get(spec, "names"));
     q->positional = PyLong_AsSize_t(get(spec, "positional"));

@@ -174,7 +174,13 @@ class Statements(Assignments):
 
     def visit_Match(self, node: ast.Match) -> Any:
         patterns = tuple(compared(c.pattern) for c in node.cases)
-        node.subject = hook("subject", self.visit(node.subject), constant(patterns))
+        classes = [
+            p for c in node.cases for p in ast.walk(c.pattern) if isinstance(p, ast.MatchClass)
+        ]
+        names = tuple(dict.fromkeys(name for p in classes for name in p.kwd_attrs))
+        by_place = any(p.patterns for p in classes)
+        asked = [constant(patterns), constant(names), constant(by_place)]
+        node.subject = hook("subject", self.visit(node.subject), *asked)
         for case in node.cases:
             if case.guard is not None:
                 before, guard = self.inner(case.guard)
