@@ -284,7 +284,7 @@ def _refuse_unclear(graph: Graph, plan: Plan) -> None:
         return
     results = Results(graph, graph.inputs)
     results.told_apart(graph)
-    if not results.unclear.isdisjoint(plan.handed_out()):
+    if plan.has_rows() or not results.unclear.isdisjoint(plan.handed_out()):
         raise Refused(
             "a result", "it is a row or a part of a tensor that others know, at a place that the data decide", "return a clone() of it"
         )  # fmt: skip

@@ -156,6 +156,17 @@ class Plan:
             found += [(place, other) for other in known if other is not None and other != place]
         return found
 
+    def has_rows(self) -> bool:
+        """Whether a result may be a row, at a place that the data decide, of a tensor that others know after the call."""
+        roots = {id(self.trace.aliases._root(tensor)) for tensor, _ in self._left}
+        inputs = {id(tensor) for tensor in self.trace.inputs}
+        return any(
+            other._value is None or id(other) in inputs or id(other) in roots
+            for tensor, _ in self._left
+            if self.capture.copies.is_row(self.trace.aliases._root(tensor))
+            for other in self._others(tensor)
+        )
+
     def _others(self, tensor: Any) -> list[Any]:
         return self.capture.copies.others(self.trace.aliases._root(tensor))
 
