@@ -416,15 +416,3 @@ def test_two_results_that_may_be_one(given):
     assert seen(COMPILED, make, given) == seen(PLAIN, make, given)
     with pytest.raises(tx.errors.CaptureError, match=r"two of them are one tensor.*clone\(\)"):
         SCRIPTED(one_tensor_on_one_path)(given())
-
-
-@pytest.mark.parametrize("f", [lambda x: x[int(x.argmax())], lambda x: (x, x[int(x.argmax())])])
-def test_a_row_that_the_data_decide(f):
-    assert seen(COMPILED, lambda: f, positive) == seen(PLAIN, lambda: f, positive)
-    with pytest.raises(tx.errors.CaptureError, match=r"it is a row.*clone\(\)"):
-        SCRIPTED(f)(positive())
-
-
-def test_a_row_of_what_nobody_else_knows_is_captured():
-    f = SCRIPTED(lambda x: (x * 2)[int(x.argmax())])
-    assert f(positive()).item() == 4

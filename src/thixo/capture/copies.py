@@ -20,7 +20,6 @@ class Copies:
 
     def __init__(self) -> None:
         self._found: dict[int, tuple[Any, dict[int, Any]]] = {}  # id -> the copy, and those by id
-        self._rows: dict[int, Any] = {}  # copies at places that the data decide
         self._stale: dict[int, Any] = {}  # copies of what was written: Python would show the write
 
     def note(self, copy: Any, others: Sequence[Any]) -> None:
@@ -38,15 +37,6 @@ class Copies:
         for other in others:
             if other is not copy:
                 known[1][id(other)] = other
-
-    def note_row(self, copy: Any) -> None:
-        """Note that a copy is, or may be, a row at a place that the data decide: no branch says which."""
-        self._rows[id(copy)] = weakref.ref(copy)
-
-    def is_row(self, copy: Any) -> bool:
-        """Whether a tensor may be such a row."""
-        ref = self._rows.get(id(copy))
-        return ref is not None and ref() is copy
 
     def others(self, tensor: Any) -> list[Any]:
         """What a tensor may be for Python besides itself."""
@@ -105,9 +95,6 @@ def note_results(
         left = [(place, tensor_of(pair[side])) for place, *pair in kept]
         tensors = [(place, t) for place, t in left if t is not None]
         own: dict[int, Any] = {}  # made in the branch -> the first result that it is
-        for place, t in tensors:
-            if copies.is_row(frame.aliases._root(t)):
-                copies.note_row(values[place])
         for place, t in sorted(tensors, key=lambda one: frame.aliases._root(one[1]) is not one[1]):
             for root in copies.reached(frame.aliases, t):
                 if is_outside(frame, root):
@@ -124,7 +111,6 @@ class Turns:
     def __init__(self) -> None:
         self.others: dict[int, dict[int, Any]] = {}  # place -> tensors from outside, by id
         self.together: set[tuple[int, int]] = set()  # places that may be one tensor
-        self.rows: set[int] = set()  # places that may be rows which the data decide
 
     def take(
         self,
@@ -143,8 +129,6 @@ class Turns:
         others = {p: {id(r): r for r in copies.reached(outer.aliases, t)} for p, t in given.items()}
         for place, t in left.items():
             made[place] = set()
-            if copies.is_row(frame.aliases._root(t)):
-                self.rows.add(place)
             for root in copies.reached(frame.aliases, t):
                 begun = stands_for.get(id(root))
                 if isinstance(begun, int):
@@ -179,15 +163,11 @@ class Turns:
         for place, others in self.others.items():
             if place < len(inputs):
                 copies.note(inputs[place], list(others.values()))
-                if place in self.rows:
-                    copies.note_row(inputs[place])
 
     def end(self, copies: Copies, values: Sequence[Any]) -> None:
         """The loop left these."""
         for place, others in self.others.items():
             copies.note(values[place], list(others.values()))
-            if place in self.rows:
-                copies.note_row(values[place])
         for p, q in self.together:
             if p > q:
                 copies.note(values[p], [values[q]])

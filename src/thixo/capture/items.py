@@ -98,7 +98,6 @@ def row(x: Any, place: Any) -> Any:
     assert trace is not None
     copies = current().copies
     copies.note(trace.aliases._root(made), copies.reached(trace.aliases, x))
-    copies.note_row(trace.aliases._root(made))
     return made
 
 

@@ -21,30 +21,23 @@ def refuse_unclear(graph: Graph, trace: Trace, copies: Copies, left: Left) -> No
         return
     results = Results(graph, graph.inputs)
     results.told_apart(graph)
-    if _has_rows(trace, copies, roots) or any(place in results.unclear for _, place in roots):
+    if any(place in results.unclear for _, place in roots):
         raise Refused(
-            "a result", "it is a row or a part of a tensor that others know, at a place that the data decide", "return a clone() of it"
+            "a result", "it is a part of a tensor that others know, and the data decide which", "return a clone() of it"
         )  # fmt: skip
-    for one, other in _pairs(copies, roots):
-        if not (results.may_be(one, other) or results.may_be(other, one)):
+    for one, other in _pairs(trace, copies, roots):
+        if not results.may_meet(one, other):
             raise Refused(
                 "results", "on some paths two of them are one tensor, or views of one", "return a clone() of one"
             )  # fmt: skip
 
 
-def _has_rows(trace: Trace, copies: Copies, roots: Left) -> bool:
-    """Whether one is a row, at a place that the data decide, of a tensor that others know after the call."""
-    known = {id(root) for root, _ in roots} | set(map(id, trace.inputs))
-    rows = [root for root, _ in roots if copies.is_row(root)]
-    return any(
-        other._value is None or id(other) in known for row in rows for other in copies.others(row)
-    )
-
-
-def _pairs(copies: Copies, roots: Left) -> list[tuple[int, int]]:
-    """Places of which the first may be the second for Python, or a view of it."""
+def _pairs(trace: Trace, copies: Copies, roots: Left) -> list[tuple[int, int]]:
+    """Places of which the first may be the second for Python, or a view of it, both made inside."""
+    inputs = set(map(id, trace.inputs))
     places: dict[int, int] = {}
     for root, place in roots:
-        places.setdefault(id(root), place)
+        if root._value is not None and id(root) not in inputs:
+            places.setdefault(id(root), place)
     known = [(place, places.get(id(o))) for root, place in roots for o in copies.others(root)]
     return [(one, other) for one, other in known if other is not None and other != one]
