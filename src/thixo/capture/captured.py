@@ -34,10 +34,10 @@ from thixo.capture.paths import (
 from thixo.capture.plans import Call, Change, Plan, changes
 from thixo.capture.refusal import RaisedInTry, Refused, refusal_of
 from thixo.capture.rerun import OwnMemory
-from thixo.capture.results import Results
 from thixo.capture.runner import Runner
 from thixo.capture.simplify import unify_sizes
 from thixo.capture.source import refused_at
+from thixo.capture.unclear import refuse_unclear
 from thixo.capture.values import Symbolic
 from thixo.errors import TraceError
 from thixo.graph.constants import type_of
@@ -255,7 +255,7 @@ def _capture(
     except Exception as error:
         raise Refused("a graph", f"it does not verify: {error}") from error
     _refuse_open_guards(graph)
-    _refuse_unclear(graph, plan)
+    refuse_unclear(graph, trace, capture.copies, plan.left)
     captured = Captured(graph, paths, maker, made, list(capture.guards.values()), len(trace.inputs))
     captured.sizes, captured.names = plan.size_names(), names
     captured.makes_leaves, captured.needs = capture.asked, needs
@@ -296,23 +296,6 @@ def _refuse_open_guards(graph: Graph) -> None:
                     "a size that the data decide", f"the program is another one where {guard} does not hold",
                     "use tx.where and masks, which keep sizes", guard.line,
                 )  # fmt: skip
-
-
-def _refuse_unclear(graph: Graph, plan: Plan) -> None:
-    """Refuse results that are others' memory on some paths, where nothing in the graph says on which, or where."""
-    if not plan.may_be_others():
-        return
-    results = Results(graph, graph.inputs)
-    results.told_apart(graph)
-    if not results.unclear.isdisjoint(plan.handed_out()):
-        raise Refused(
-            "a result", "it is a row or a part of a tensor that others know, at a place that the data decide", "return a clone() of it"
-        )  # fmt: skip
-    for one, other in plan.pairs():
-        if not (results.may_be(one, other) or results.may_be(other, one)):
-            raise Refused(
-                "results", "on some paths two of them are one tensor, or views of one", "return a clone() of one"
-            )  # fmt: skip
 
 
 def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:

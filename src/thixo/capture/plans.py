@@ -130,34 +130,12 @@ class Plan:
         self._frozen: dict[int, Frozen] = {}
         self._sizes: list[Dim] = []
         self._places: dict[Any, tuple[Any, int]] = {}  # of tensors among the graph's outputs
-        self._left: list[tuple[Any, int]] = []  # tensors that are handed out, and their places
+        self.left: list[tuple[Any, int]] = []  # tensors that are handed out, and their places
         self.replaced: dict[str, Any] = {}  # sizes that turned out to be others
 
     def of(self, x: Any, what: str) -> Maker:
         """A maker for a value that captured code left."""
         return self._maker(freeze(x, self.capture, self._frozen), what)
-
-    def may_be_others(self) -> bool:
-        """Whether Python may have a tensor that leaves under another name too."""
-        return any(self._others(tensor) for tensor, _ in self._left)
-
-    def handed_out(self) -> set[int]:
-        """The places of results that are handed out, not read only."""
-        return {place for _, place in self._left}
-
-    def pairs(self) -> list[tuple[int, int]]:
-        """Places of results of which the first may be the second for Python, or a view of it."""
-        places: dict[int, int] = {}
-        for tensor, place in self._left:
-            places.setdefault(id(self.trace.aliases._root(tensor)), place)
-        found = []
-        for tensor, place in self._left:
-            known = (places.get(id(other)) for other in self._others(tensor))
-            found += [(place, other) for other in known if other is not None and other != place]
-        return found
-
-    def _others(self, tensor: Any) -> list[Any]:
-        return self.capture.copies.others(self.trace.aliases._root(tensor))
 
     def size_names(self) -> list[str]:
         """The names of sizes that the makers need."""
@@ -221,7 +199,7 @@ class Plan:
                 "a result with gradients", self.capture.only_inside, "return x.detach(), or take gradients inside"
             )  # fmt: skip
         place = self._output(x)
-        self._left.append((x, place))
+        self.left.append((x, place))
         if self.capture.asked and x.requires_grad:
             return lambda call: _need_gradient(call.outputs[place])
         return Output(place)

@@ -97,13 +97,16 @@ class Results:
         for others in self.others.values():
             yield from (look for _, look in others)
 
-    def may_be(self, output: int, other: int) -> bool:
-        """Whether a flag says that one output is what another one is."""
-        look = self.looks[other]
-        return any(
-            (found.computed, found.place) == (look.computed, look.place)
-            for _, found in self.others.get(output, ())
+    def may_meet(self, output: int, other: int) -> bool:
+        """Whether flags say when two outputs are the same memory: one is the other, or both are views of a third."""
+
+        def memory(at: int, looks: Iterable[Look]) -> set[tuple[bool, int]]:
+            return {(look.computed, look.place) for look in (self.looks[at], *looks)}
+
+        first, second = (
+            memory(at, (look for _, look in self.others.get(at, ()))) for at in (output, other)
         )
+        return not first.isdisjoint(second)
 
     def told_apart(self, graph: Graph) -> Graph:
         """A graph that also says which branch's results are inputs, or other outputs, and were not computed."""
