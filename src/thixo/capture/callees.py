@@ -179,12 +179,7 @@ def call_function(f: types.FunctionType, args: Any, kwargs: Any) -> Any:
         return read_members(f, args, kwargs)
     if module.startswith("thixo.") and not module.startswith(_AS_USERS):
         return plain_call(f, args, kwargs)
-    if (f.__module__ == "os" and f.__name__ == "getenv") or (args and args[0] is os.environ):
-        raise Refused(
-            "os.environ",
-            "it may be another one at each call",
-            "read it outside of what is captured",
-        )
+    _refuse_environment(f, args)
     made = convert(f, Hooks(f), APART if current().attempts else PLAIN)
     _note_defaults(f)
     if f.__module__ != "logging":
@@ -227,6 +222,17 @@ def _steps_to(f: types.FunctionType, member: Any) -> tuple[str, ...] | None:
     if isinstance(member, property) and f in (member.fget, member.fset):
         return ("fget",) if member.fget is f else ("fset",)
     return ("__func__",) if isinstance(member, classmethod) and member.__func__ is f else None
+
+
+def _refuse_environment(f: types.FunctionType, args: Any) -> None:
+    """Refuse to read what the process was started with, which may change like anything outside, and nothing tells."""
+    asks = f.__module__ == "os" and f.__name__.endswith("env")
+    if asks or (args and isinstance(args[0], os._Environ)):
+        raise Refused(
+            "the environment",
+            "it may be another one at each call",
+            "read it outside of what is captured",
+        )
 
 
 def attempt(f: Any, args: Any, kwargs: Any) -> Any:

@@ -14,7 +14,7 @@ def _show_types(x: Any, text: str) -> list[Type]:
 
 
 def _show(run: Run, machine: Any, x: Any, text: str) -> list[Any]:
-    line = f"{text} {x}" if text else str(x)
+    line = f"{text} {x!s}" if text else str(x)
     print(line)
     SAID.characters += len(line) + 1
     return [x]
