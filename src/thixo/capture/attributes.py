@@ -11,7 +11,7 @@ from thixo.capture.callees import call_function
 from thixo.capture.frames import current
 from thixo.capture.journal import Attribute
 from thixo.capture.open_numbers import read_number
-from thixo.capture.paths import Assumed, Path, look, path_of, read
+from thixo.capture.paths import Path, look, path_of, read
 from thixo.capture.refusal import Refused
 from thixo.capture.values import UNSET, Choice, Mixed, Symbolic
 from thixo.ops import public as tx
@@ -71,8 +71,6 @@ def attr(x: Any, name: Any) -> Any:
         and not _is_method_of(value, x)
     ):
         value = read_number(capture, path.step("attr", name), value)
-    elif path is not None and isinstance(value, types.MethodType) and _may_be_replaced(x):
-        read(capture, path.step("attr", name).step("attr", "__func__"), value.__func__)
     elif isinstance(x, type) and not isinstance(value, types.MethodType | types.FunctionType):
         if (x.__module__ or "").split(".")[0] not in _QUIET and not changed(capture, (id(x), name)):
             read(capture, Path(x, x.__name__).step("attr", name), value)
@@ -89,7 +87,7 @@ def attr(x: Any, name: Any) -> Any:
             and not hasattr(member, "__set__")
         ):
             read(capture, Path(kind, kind.__name__).step("attr", name), value)
-    if path is not None and isinstance(value, types.MethodType) and not _may_be_replaced(x):
+    if path is not None and isinstance(value, types.MethodType):
         _note_method(capture, path, x, name, value)
     if isinstance(value, control.Maybe):
         found = possible(x, name)
@@ -100,16 +98,10 @@ def attr(x: Any, name: Any) -> Any:
 
 
 def _note_method(capture: Any, path: Path, x: Any, name: str, method: types.MethodType) -> None:
-    """Note which code a method has: the class may get another one, the object one of its own."""
-    code = getattr(method.__func__, "__code__", None)
-    if code is not None and name not in getattr(x, "__dict__", ()):
-        way = path.step("attr", name)
-        capture.guards.setdefault((way.key, "code"), Assumed(way, "code", code))
-
-
-def _may_be_replaced(x: Any) -> bool:
-    """Whether users put methods of their own in the place of an object's or a class's."""
-    return not (type(x).__module__ or "").startswith("thixo.") and not isinstance(x, _core.Tensor)
+    """Note which function a method is of: the class may get another one, the object one of its own."""
+    function = method.__func__
+    if isinstance(function, types.FunctionType) and name not in getattr(x, "__dict__", ()):
+        read(capture, path.step("attr", name).step("attr", "__func__"), function)
 
 
 def _of_super(x: Any, name: str) -> Any:

@@ -9,6 +9,7 @@ captured(args, kwargs)
 
 import os
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import MethodType
@@ -298,11 +299,17 @@ def _refuse_open_guards(graph: Graph) -> None:
                 )  # fmt: skip
 
 
+def _is_taken_apart(x: Any) -> bool:
+    """Whether what is in an argument is a part of the key, unlike what is in containers of other classes."""
+    plain = type(x) in (list, tuple, dict, OrderedDict)
+    return plain or (isinstance(x, tuple) and hasattr(x, "_fields"))
+
+
 def _register(capture: Capture, original: Any, own: Any, path: Path) -> None:
     """Note where the containers and objects of the arguments are."""
     if isinstance(own, _core.Tensor | Symbolic):
         return
-    if isinstance(own, tuple | list | dict) and own is not original:
+    if _is_taken_apart(own) and own is not original:
         note_same(capture, path, own, "type")
         capture.looked[id(own)] = own  # their structure is part of the key
         keys = own.keys() if isinstance(own, dict) else range(len(own))
@@ -343,7 +350,7 @@ def _note_given(capture: Capture, original: Any, own: Any, path: Path) -> None:
             capture.branched.add(id(own))
             if original.retains_grad:
                 own.grad = original.grad
-    elif isinstance(own, tuple | list | dict) and own is not original:
+    elif _is_taken_apart(own) and own is not original:
         for key in own.keys() if isinstance(own, dict) else range(len(own)):
             _note_given(capture, original[key], own[key], path.step("item", key))
 

@@ -49,7 +49,7 @@ def is_told(x: Any, depth: int = 0) -> bool:
         return path_of(current(), x) is not None  # what is in it is not looked at
     if kind.__module__ == "builtins" or isinstance(x, _core.Tensor | Dim | Symbolic | Maybe | Enum):
         return False
-    if isinstance(x, type | StandIn | BUFFERS) or is_value(x):
+    if isinstance(x, type | StandIn | BUFFERS | _core.Size) or is_value(x):
         return False
     if isinstance(x, _PLAIN) or (isinstance(x, tuple) and not is_told(tuple(x))):
         return any(special(x, name) for name in ("repr", "str", "format", "eq", "hash"))
