@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from thixo.capture.chosen import chosen_among
 from thixo.capture.reached import Flags, Shadow
 from thixo.graph.control import SCAN
 from thixo.graph.ir import Graph, Node, Value, values_in
@@ -36,10 +37,13 @@ def with_origins(
     >>> [(origin.source, flag) for one in found for origin, flag in one.items()]
     [(x: f32[n], gt: bool[])]
     """
+    wanted = chosen_among(graph, sources)
+    if not wanted:
+        return graph, [{} for _ in graph.outputs]
     shadow = Origins(graph, [{} for _ in graph.inputs])
-    shadow.sources, shadow.sizes = sources, sizes
+    shadow.sources, shadow.sizes = wanted, sizes
     shadow.flags = {
-        v: {Origin(v, ()): True} for v in (*graph.inputs, *graph.constants) if v in sources
+        v: {Origin(v, ()): True} for v in (*graph.inputs, *graph.constants) if v in wanted
     }
     made, found = shadow.run()
     return made, [{k: f for k, f in flags.items() if f is not True} for flags in found]
@@ -48,7 +52,7 @@ def with_origins(
 class Origins(Shadow):
     """A graph with what its values may be."""
 
-    sources: Mapping[Value, Any] = {}
+    sources: Collection[Value] = ()
     sizes: Collection[str] = ()
 
     def _step(self, node: Node) -> None:

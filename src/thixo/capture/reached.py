@@ -101,7 +101,7 @@ class Shadow:
 
     def beside(self, node: Node) -> list[Flags]:
         """What that depends on which a loop's body gets besides the state."""
-        return [self.flags.get(v, {}) for v in _loop_parts(node)[2]]
+        return [self.flags.get(v, {}) for v in loop_parts(node)[2]]
 
     def left(self, flags: list[Flags], count: int) -> list[Flags]:
         """What the results of a loop depend on whose body gives this: so many of state, then rows."""
@@ -241,7 +241,7 @@ def _extended(shadow: Shadow, node: Node, args: tuple[Any, ...], count: int) -> 
 
 def _loop_step(shadow: Shadow, node: Node) -> None:
     """A loop. Where each turn does the same, it counts only whether there was one; else flags are carried."""
-    body, state, others = _loop_parts(node)
+    body, state, others = loop_parts(node)
     before = [shadow.flags.get(v, {}) for v in state]
     beside = shadow.beside(node)
     (_one,), (first,), _ = shadow.inner([body], [*state, *others], [*before, *beside])
@@ -280,7 +280,7 @@ def _loop_step(shadow: Shadow, node: Node) -> None:
     shadow.give(node, found)
 
 
-def _loop_parts(node: Node) -> tuple[Graph, list[Value], list[Value]]:
+def loop_parts(node: Node) -> tuple[Graph, list[Value], list[Value]]:
     """The body, the state, and what a body gets besides: slices (as a whole), captured values."""
     if node.op is SCAN:
         body, state, slices, captured = node.args[:4]
@@ -301,7 +301,7 @@ def _has_turns(shadow: Shadow, node: Node) -> Any:
 
 def _carry(shadow: Shadow, node: Node) -> None:
     """A loop that carries a flag for each of its state and each source, and one for each row that it gives."""
-    body, state, _others = _loop_parts(node)
+    body, state, _others = loop_parts(node)
     count, rows = len(state), len(node.outputs) - len(state)
     before = [shadow.flags.get(v, {}) for v in state]
     beside = shadow.beside(node)
